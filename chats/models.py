@@ -6,8 +6,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
-from django.db.models.functions import Now
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Now
 from django.utils import timezone
 from django.utils.functional import cached_property
 from pgvector.django import HalfVectorField
@@ -17,6 +17,7 @@ from accounts.principal import Principal
 from accounts.tenant_rows import OwnedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.referenced_rows import ReferenceKey
+from amber.lib.database.rows import minute_of, second_of
 from amber.lib.search.tsvector import TokenVectorField
 from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
@@ -139,7 +140,7 @@ class Chat(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return self.name or f"Chat of {minute_of(self.created_at)}"
 
     @property
     def can_be_asked(self) -> bool:
@@ -254,7 +255,7 @@ class ChatMessage(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role} {self.pk}"
+        return f"{self.get_role_display()}, {second_of(self.created_at)}"
 
 
 class FeedbackValue(models.TextChoices):
@@ -338,7 +339,7 @@ class Feedback(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.value} {self.pk}"
+        return f"Thumb {self.value}, {minute_of(self.created_at)}"
 
 
 class TurnStatus(models.TextChoices):
@@ -468,13 +469,28 @@ class Turn(TenantRow, Leased):
                 condition=Q(status__in=["queued", "running"]),
                 name="turn_live",
             ),
+            # Claims (chats.turns.claims): whose turns wait, and how many of an organization's run.
+            models.Index(
+                F("organization"),
+                Coalesce(F("guest_id"), Cast("user_id", models.TextField()), Value("")),
+                F("created_at"),
+                condition=Q(status="queued"),
+                name="turn_waiting",
+            ),
+            models.Index(
+                fields=["organization"], condition=Q(status="running"), name="turn_running"
+            ),
+            models.Index(
+                fields=["created_at"], condition=Q(status="queued"), name="turn_queue_age"
+            ),
             models.Index(
                 fields=["digest_at"], condition=Q(digest_at__isnull=False), name="turn_digest"
             ),
+            models.Index(fields=["ended_at"], condition=Q(status="failed"), name="turn_failed"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.pk} {self.status}"
+        return f"Turn of {second_of(self.created_at)}"
 
     @property
     def is_live(self) -> bool:
@@ -542,4 +558,4 @@ class MessageBlock(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return f"Messages {self.first_position} to {self.last_position}"

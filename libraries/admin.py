@@ -1,32 +1,59 @@
 """Show operators files, libraries with the state of their ingestion, documents and Git imports.
 
-The pages never show what files and documents say: names and addresses are people's own words, as
-texts are, and paths lead to the bytes. They are read-only; operators can cancel work or retry it.
+The pages show names, as people gave them, and never what files and documents say, nor the addresses
+they came from and the paths that lead to their bytes. They are read-only; operators can cancel work
+or retry it.
 """
 
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+from django.utils.html import format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action
 
 from accounts.admin import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    NOTHING,
+    write_name,
+    write_names,
+    write_number,
+    write_seconds,
+    write_state,
+    write_text,
+)
+from amber.lib.operator_pages.filters import by_name
+from amber.lib.operator_pages.states import state_of
 from libraries.git import services
 from libraries.ingestion import document_services
+from libraries.ingestion.operator_page import ingestion_page
 from libraries.models import Document, DocumentStatus, File, Library, LibraryGrant, Repository
 
 
 @admin.register(File)
 class FileAdmin(ReadOnlyAdmin):
-    list_display = ("id", "mime_type", "size", "organization", "user", "created_at", "expired_at")
-    list_select_related = ("organization", "user")
-    search_fields = ("user__email",)
-    fields = (
-        "id",
+    list_display = (
+        "name",
         "mime_type",
-        "size",
+        "bytes",
+        "belongs_to",
+        "created_at",
+        "expired_at",
+    )
+    list_filter = (by_name(),)
+    list_select_related = ("organization", "user")
+    search_fields = ("name", "=id", "user__email")
+    fields = (
+        "name",
+        "mime_type",
+        "bytes",
         "organization",
         "user",
         "guest_id",
@@ -38,7 +65,11 @@ class FileAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[File]:
         rows: QuerySet[File] = super().get_queryset(request)
-        return rows.defer("name", "url", "path", "text")
+        return rows.defer("url", "path", "text")
+
+    @admin.display(description=_("size"), ordering="size")
+    def bytes(self, file: File) -> str:
+        return filesizeformat(file.size)
 
 
 def _documents(**of: Any) -> Coalesce:
@@ -55,20 +86,17 @@ class LibraryGrantInline(GrantInline):
 class LibraryAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
-        "organization",
-        "user",
-        "shared",
+        "documents",
         "chunk_count",
-        *(f"{status}_documents" for status in DocumentStatus.values),
-        "embedding_model",
-        "next_embedding_model",
-        "deleted_at",
+        "shared",
+        "models_in_use",
+        "belongs_to",
     )
+    list_filter = (by_name(), "shared")
     list_select_related = ("organization", "user", "embedding_model", "next_embedding_model")
-    search_fields = ("=id", "=user__email", "=organization__slug")
+    search_fields = ("name", "=id", "=user__email", "=organization__slug")
     inlines = (LibraryGrantInline,)
     fields = (
-        "id",
         "name",
         "organization",
         "user",
@@ -90,50 +118,44 @@ class LibraryAdmin(ReadOnlyAdmin):
         counts = {f"n_{status}": _documents(status=status) for status in DocumentStatus.values}
         return rows.defer("description").annotate(**counts)
 
-    @admin.display(description="queued")
-    def queued_documents(self, library: Any) -> int:
-        return int(library.n_queued)
+    @admin.display(description=_("documents"))
+    def documents(self, library: Any) -> Any:
+        """Say how many documents are in which state, those that are ready first."""
+        counts = [(getattr(library, f"n_{status}"), status) for status in _STATUSES]
+        said = [(write_number(n), str(state_of(status).label).lower()) for n, status in counts if n]
+        return format_html_join(", ", "{} {}", said) or NOTHING
 
-    @admin.display(description="running")
-    def running_documents(self, library: Any) -> int:
-        return int(library.n_running)
+    @admin.display(description=_("embedded with"))
+    def models_in_use(self, library: Library) -> Any:
+        new = library.next_embedding_model
+        now = write_name(library.embedding_model)
+        return write_names(now, gettext("changing to %(model)s") % {"model": new}) if new else now
 
-    @admin.display(description="ready")
-    def ready_documents(self, library: Any) -> int:
-        return int(library.n_ready)
 
-    @admin.display(description="failed")
-    def failed_documents(self, library: Any) -> int:
-        return int(library.n_failed)
-
-    @admin.display(description="cancelled")
-    def cancelled_documents(self, library: Any) -> int:
-        return int(library.n_cancelled)
+_STATUSES: Final = sorted(DocumentStatus.values, key=lambda status: status != DocumentStatus.READY)
 
 
 @admin.register(Document)
 class DocumentAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
-        "organization",
-        "library_id",
+        "title",
+        "state",
         "stage",
-        "status",
-        "attempt",
         "chunks",
-        "embedded_count",
-        "error",
-        "seconds",
+        "library_and_organization",
+        "duration",
         "created_at",
     )
-    list_filter = ("status", "stage")
-    list_select_related = ("organization",)
-    search_fields = ("=id", "=library__id", "=organization__slug")
+    list_filter = (by_name(), "status", "stage")
+    list_select_related = ("organization", "library")
+    search_fields = ("name", "=id", "=library__id", "=organization__slug")
+    shows_seconds = True
     actions = ("retry_documents", "cancel_documents")
+    actions_list: ClassVar[list[str]] = ["ingestion"]
     fields = (
-        "id",
+        "name",
         "organization",
-        "library_id",
+        "library",
         "user",
         "mime_type",
         "stage",
@@ -154,61 +176,83 @@ class DocumentAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         rows: QuerySet[Document] = super().get_queryset(request)
-        return rows.defer("name", "path", "source", "text", "pages", "metadata")
+        return rows.defer("path", "source", "text", "pages", "metadata")
 
-    @admin.display
-    def chunks(self, document: Document) -> int:
-        return int(document.progress.get("chunks", 0))
+    @action(description=_("Ingestion"), url_path="ingestion", permissions=["view"])
+    def ingestion(self, request: HttpRequest) -> HttpResponse:
+        """Show where documents are in ingestion, how fast it goes, and who waits."""
+        page = {**self.admin_site.each_context(request), **ingestion_page()}
+        return TemplateResponse(request, "admin/libraries/ingestion.html", page)
 
-    @admin.display(description="embedded")
-    def embedded_count(self, document: Document) -> int:
-        return int(document.progress.get("embedded", 0))
+    @admin.display(description=_("document"), ordering="name")
+    def title(self, document: Document) -> Any:
+        return write_text(document.name)
 
-    @admin.display
-    def seconds(self, document: Document) -> float:
-        return float(round(sum(document.timings.values()) / 1_000, 1))
+    @admin.display(description=_("state"), ordering="status")
+    def state(self, document: Document) -> Any:
+        return write_names(write_state(document.status), document.error)
 
-    @admin.action(description="Try the chosen documents again")
+    @admin.display(description=_("library"))
+    def library_and_organization(self, document: Document) -> Any:
+        return write_names(write_name(document.library), document.organization)
+
+    @admin.display(description=_("embedded chunks"))
+    def chunks(self, document: Document) -> str:
+        """Say how many chunks there are, and how many are embedded if that is not all."""
+        total = int(document.progress.get("chunks", 0))
+        embedded = int(document.progress.get("embedded", 0))
+        whole = write_number(total)
+        if document.status == DocumentStatus.READY or embedded >= total:
+            return whole
+        return gettext("%(embedded)s of %(total)s") % {
+            "embedded": write_number(embedded),
+            "total": whole,
+        }
+
+    @admin.display(description=_("work"))
+    def duration(self, document: Document) -> str:
+        return write_seconds(sum(document.timings.values()) / 1_000)
+
+    @admin.action(description=_("Try the chosen documents again"))
     def retry_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.retry_document(document)
         messages.success(
-            request, "Documents that failed, were cancelled or were waiting are queued again."
+            request,
+            gettext("Documents that failed, were cancelled or were waiting are queued again."),
         )
 
-    @admin.action(description="Cancel the chosen documents")
+    @admin.action(description=_("Cancel the chosen documents"))
     def cancel_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.cancel_document(document)
         messages.success(
-            request, "Cancellation requested. What was searchable before stays searchable."
+            request, gettext("Cancellation requested. What was searchable before stays searchable.")
         )
 
 
 @admin.register(Repository)
 class RepositoryAdmin(ReadOnlyAdmin):
-    """Git imports, without addresses and paths in `progress`: those are people's own words."""
+    """Git imports, by the name of the repository at its host; without the files' paths."""
 
     actions = ("cancel_imports",)
 
     list_display = (
-        "id",
-        "organization",
-        "library_id",
-        "status",
-        "attempt",
+        "name",
+        "state",
         "files",
-        "error",
+        "library_and_organization",
         "started_at",
         "ended_at",
     )
-    list_filter = ("status",)
-    list_select_related = ("organization",)
-    search_fields = ("=id", "=library__id", "=organization__slug")
+    list_filter = (by_name(), "status")
+    list_select_related = ("organization", "library")
+    search_fields = ("=id", "git_url", "=library__id", "=organization__slug")
+    shows_seconds = True
     fields = (
-        "id",
+        "name",
         "organization",
-        "library_id",
+        "library",
         "user",
         "commit",
         "status",
@@ -227,17 +271,34 @@ class RepositoryAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Repository]:
         rows: QuerySet[Repository] = super().get_queryset(request)
-        return rows.defer("git_url", "ref", "token_sealed", "include", "exclude")
+        return rows.defer("token_sealed", "include", "exclude")
 
-    @admin.action(description="Cancel the chosen imports")
+    @admin.display(description=_("repository"), ordering="git_url")
+    def name(self, repository: Repository) -> str:
+        return str(repository)
+
+    @admin.display(description=_("state"), ordering="status")
+    def state(self, repository: Repository) -> Any:
+        return write_names(write_state(repository.status), repository.error)
+
+    @admin.display(description=_("library"))
+    def library_and_organization(self, repository: Repository) -> Any:
+        return write_names(write_name(repository.library), repository.organization)
+
+    @admin.action(description=_("Cancel the chosen imports"))
     def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories:
             services.cancel_import(repository)
-        messages.success(request, "Imports cancelled. What was imported so far stays.")
+        messages.success(request, gettext("Imports cancelled. What was imported so far stays."))
 
-    @admin.display
+    @admin.display(description=_("files"))
     def files(self, repository: Repository) -> str:
         """Say how many files were new, changed, unchanged and removed."""
-        names = ("new", "changed", "unchanged", "removed")
-        counts = {name: repository.progress.get(name, 0) for name in names}
-        return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        names = {
+            "new": _("new"),
+            "changed": _("changed"),
+            "unchanged": _("unchanged"),
+            "removed": _("removed"),
+        }
+        counts = {name: repository.progress.get(key, 0) for key, name in names.items()}
+        return ", ".join(f"{write_number(count)} {name}" for name, count in counts.items() if count)

@@ -5,6 +5,7 @@ Vectors are untyped halfvec columns, with one index for each embedding model.
 
 from collections.abc import Sequence
 from typing import Self
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -100,7 +101,7 @@ class File(TenantRow):
         return self.expired_at is not None and self.expired_at <= timezone.now()
 
     def __str__(self) -> str:
-        return f"{self.pk} ({self.mime_type})"
+        return self.name
 
 
 class LibraryQuerySet(SharedQuerySet):
@@ -269,7 +270,8 @@ class Repository(TenantRow, Leased):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        """Return its path at its host, as people call it: plant/manuals."""
+        return urlsplit(self.git_url).path.strip("/").removesuffix(".git") or self.git_url
 
 
 class Document(TenantRow, Leased):
@@ -334,10 +336,16 @@ class Document(TenantRow, Leased):
                 condition=Q(status="queued"),
                 name="document_queue",
             ),
+            # How many became ready, or failed, lately.
+            models.Index(
+                fields=["status", "ended_at"],
+                condition=Q(ended_at__isnull=False),
+                name="document_ended",
+            ),
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return self.name
 
     @property
     def searched_name(self) -> str:
@@ -394,7 +402,7 @@ class DocumentChunk(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document_id}[{self.order}]"
+        return f"{self.document}, chunk {self.order}"
 
 
 class VectorSurvey(TenantRow):
@@ -413,7 +421,7 @@ class VectorSurvey(TenantRow):
     objects = OfLibraryQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return str(self.library_id)
+        return str(self.library)
 
 
 class Embedding(TenantRow):

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from amber.lib.operator_pages import ReadOnlyAdmin
 from memory.models import Memory, OrganizationMemories, PersonMemories
@@ -29,19 +30,19 @@ class _CountsAdmin(ReadOnlyAdmin):
             last_change_at=Subquery(newest),
         )
 
-    @admin.display
+    @admin.display(description=_("memories"))
     def memories(self, row: Any) -> int:
         return int(row.valid_count)
 
-    @admin.display(description="superseded")
+    @admin.display(description=_("superseded"))
     def superseded_rows(self, row: Any) -> int:
         return int(row.superseded_count)
 
-    @admin.display(description="of guests")
+    @admin.display(description=_("of guests"))
     def of_guests(self, row: Any) -> int:
         return int(row.guest_count)
 
-    @admin.display
+    @admin.display(description=_("last change"))
     def last_change(self, row: Any) -> Any:
         return row.last_change_at
 

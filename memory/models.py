@@ -9,6 +9,7 @@ from pgvector.django import HalfVectorField
 from accounts.models import Membership, Organization, User
 from accounts.principal import Principal
 from accounts.tenant_rows import OwnedQuerySet, TenantRow
+from amber.lib.database.rows import minute_of
 from amber.lib.search.tsvector import TokenVectorField
 
 
@@ -83,7 +84,7 @@ class Memory(TenantRow):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return f"Memory of {minute_of(self.valid_from)}"
 
 
 class PersonMemories(Membership):

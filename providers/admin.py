@@ -5,6 +5,7 @@ model is the default) is an action that calls one service.
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -13,22 +14,36 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget
 
-from accounts.models import Organization
-from amber.lib.errors import AmberError, Invalid
+from amber.lib.errors import AmberError
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    NOTHING,
+    write_milliseconds,
+    write_money,
+    write_names,
+    write_number,
+    write_state,
+)
+from amber.lib.operator_pages.columns import Reference, reference_of
+from amber.lib.operator_pages.filters import by_name
+from amber.lib.operator_pages.states import Tone
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
 from providers import services
 from providers.budgets import reservations
-from providers.budgets import services as budget_services
 from providers.budgets.counters import annotate_used, open_counters
+from providers.budgets.operator_form import BudgetForm
 from providers.keys import encrypt_api_key
 from providers.models import (
     OFFLINE_URL,
     Budget,
+    BudgetScope,
+    BudgetUnit,
     EmbeddingModel,
     LanguageModel,
     Provider,
@@ -37,16 +52,14 @@ from providers.models import (
 from providers.presets import OTHER, PLACEHOLDER, PRESETS, preset_of
 from providers.setup.checks import check_models, models_to_check
 from providers.setup.listing import ListedUpstream, list_upstream, measure
-from providers.usage.chart import chart_of
-from providers.usage.report import UsageFilters, sum_by_groups
+from providers.usage.operator_page import usage_page
 
 _OF_ALL_MODELS: Final = {
     "alias": "The name that people and programs use. It can be pointed at another model later.",
     "upstream_id": "The provider's own name for the model, such as gpt-4o-mini.",
     "encoding": "The tiktoken encoding that counts its tokens.",
-    "price_in": "Price of a million prompt tokens, in the currency of your choice.",
+    "price_in": "Price of a million prompt tokens, in AMBER_CURRENCY.",
 }
-BY_DAY: Final = "admin/providers/usage_by_day.html"
 UPSTREAM_MODELS: Final = "admin/providers/upstream_models.html"
 TEST: Final = "admin/providers/test_provider.html"
 _UNREADABLE_KEY: Final = "The stored key cannot be decrypted. Enter it again."
@@ -112,10 +125,10 @@ class ProviderAdmin(OperatorAdmin):
 
     form = ProviderForm
     list_display = ("name", "preset", "base_url", "has_key", "updated_at")
-    search_fields = ("name", "base_url")
+    search_fields = ("name", "base_url", "=id")
     actions_detail: ClassVar[list[str]] = ["upstream_models", "test"]
 
-    @admin.display(boolean=True, description="Key")
+    @admin.display(boolean=True, description=_("Key"))
     def has_key(self, provider: Provider) -> bool:
         return bool(provider.api_key_sealed)
 
@@ -199,17 +212,18 @@ def _to_page(name: str, provider: Provider) -> HttpResponse:
 class LanguageModelAdmin(OperatorAdmin):
     list_display = (
         "alias",
+        "state",
         "provider",
         "upstream_id",
-        "enabled",
         "default",
         "default_vision",
         "vision",
         "context_tokens",
+        "prices",
     )
     list_filter = ("enabled", "vision")
     list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id")
+    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
@@ -229,6 +243,17 @@ class LanguageModelAdmin(OperatorAdmin):
     }
     actions = ("make_default", "make_default_vision")
 
+    @admin.display(description=_("state"), ordering="enabled")
+    def state(self, model: LanguageModel) -> Any:
+        return _state_of_model(model)
+
+    @admin.display(description=_("prices in, out"))
+    def prices(self, model: LanguageModel) -> str:
+        """Say what a million tokens cost, of those that are read and those that are written."""
+        is_free = not model.price_in and not model.price_out
+        both = f"{write_money(model.price_in)} / {write_money(model.price_out)}"
+        return NOTHING if is_free else both
+
     @admin.action(description="Make this the default model", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
         _run_on_one(self, request, chosen, services.make_default)
@@ -240,9 +265,9 @@ class LanguageModelAdmin(OperatorAdmin):
 
 @admin.register(EmbeddingModel)
 class EmbeddingModelAdmin(OperatorAdmin):
-    list_display = ("alias", "provider", "upstream_id", "dimensions", "enabled", "default")
+    list_display = ("alias", "state", "provider", "upstream_id", "dimensions", "default")
     list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id")
+    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default",)
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
@@ -251,9 +276,14 @@ class EmbeddingModelAdmin(OperatorAdmin):
     }
     actions = ("make_default",)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+    @admin.display(description=_("state"), ordering="enabled")
+    def state(self, model: EmbeddingModel) -> Any:
+        return _state_of_model(model)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix `dimensions` once the row exists: vectors of another length need another model."""
-        return (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
+        fixed = (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
+        return self.columns_of_form(fixed)
 
     @admin.action(description="Make this the default for new libraries", permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
@@ -266,85 +296,168 @@ class UsageRecordAdmin(ReadOnlyAdmin):
 
     list_display = (
         "created_at",
-        "organization",
-        "user",
+        "outcome_badge",
         "kind",
         "model",
-        "prompt_tokens",
-        "completion_tokens",
-        "cost",
-        "latency_ms",
-        "outcome",
+        "belongs_to",
+        "tokens",
+        "costs",
+        "duration",
     )
-    list_filter = ("kind", "estimated")
+    list_filter = (by_name(), "kind", "estimated")
     list_select_related = ("organization", "user")
-    actions_list: ClassVar[list[str]] = ["by_day"]
-
-    @action(description="By day and model", url_path="by-day", permissions=["view"])
-    def by_day(self, request: HttpRequest) -> TemplateResponse:
-        """Show a chart and two tables of what all organizations used, or one of them."""
-        page = {**self.admin_site.each_context(request), "title": "Usage by day"}
-        page["slug"] = slug = request.GET.get("organization", "").strip()
-        try:
-            filters = UsageFilters.read(request.GET).with_both_dates()
-        except Invalid as error:
-            page["problem"] = error.message
-            return TemplateResponse(request, BY_DAY, page)
-        rows = UsageRecord.objects.all()
-        if slug:
-            rows = rows.filter(organization__in=Organization.objects.filter(slug=slug))
-        return TemplateResponse(request, BY_DAY, page | _by_day(filters, rows))
-
-
-def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:
-    """Return the page's sums by day and by model. Two queries."""
-    chosen = filters.applied_to(rows)
-    days = sum_by_groups(chosen, ["day"])
-    since, until = filters.since, filters.until
-    assert since is not None, "they are bounded"
-    assert until is not None, "they are bounded"
-    return {
-        "since": since,
-        "until": until,
-        "days": days,
-        "models": sum_by_groups(chosen, ["model", "kind"]),
-        "chart": chart_of(days, since, until),
+    search_fields = ("=id", "=turn_id", "=user__email", "=organization__slug", "=model")
+    references: ClassVar[dict[str, Reference]] = {
+        "api_key_id": "accounts.ApiKey",
+        "assistant_id": "assistants.Assistant",
+        "turn_id": "chats.Turn",
     }
+    shows_seconds = True
+    fields = (
+        "created_at",
+        "organization",
+        "user",
+        "guest_id",
+        "api_key_id",
+        "assistant_id",
+        "turn_id",
+        "kind",
+        "model",
+        "outcome_badge",
+        "prompt_tokens",
+        "cached_tokens",
+        "completion_tokens",
+        "reasoning_tokens",
+        "estimated",
+        "costs",
+        "first_token",
+        "duration",
+    )
+    actions_list: ClassVar[list[str]] = ["report"]
+
+    @admin.display(description=_("outcome"), ordering="outcome")
+    def outcome_badge(self, record: UsageRecord) -> Any:
+        """Show how the call ended; what is no state is an error's code."""
+        return write_state(record.outcome, otherwise=Tone.BAD)
+
+    @admin.display(description=_("tokens"), ordering="prompt_tokens")
+    def tokens(self, record: UsageRecord) -> Any:
+        """Say how many tokens were read and written."""
+        written = write_number(record.completion_tokens)
+        read = gettext("%s in") % write_number(record.prompt_tokens)
+        return write_names(read, gettext("%s out") % written if record.completion_tokens else "")
+
+    @admin.display(description=_("cost"), ordering="cost")
+    def costs(self, record: UsageRecord) -> str:
+        return write_money(record.cost)
+
+    @admin.display(description=_("first token"))
+    def first_token(self, record: UsageRecord) -> str:
+        return write_milliseconds(record.first_token_ms)
+
+    @admin.display(description=_("took"), ordering="latency_ms")
+    def duration(self, record: UsageRecord) -> str:
+        return write_milliseconds(record.latency_ms)
+
+    @action(description=_("Charts and CSV"), url_path="report", permissions=["view"])
+    def report(self, request: HttpRequest) -> HttpResponse:
+        """Show charts and tables of what all organizations used, or one of them."""
+        return usage_page(request, self.admin_site.each_context(request))
 
 
 @admin.register(Budget)
 class BudgetAdmin(OperatorAdmin):
     """Lets operators change a budget's limit, but never whom it is for."""
 
-    list_display = ("organization", "scope", "subject", "limit", "unit", "period", "used_now")
-    list_filter = ("scope", "unit", "period")
+    form = BudgetForm
+    list_display = ("of_whom", "limit_in_unit", "used_amount", "period", "organization")
+    list_filter = (by_name(), "scope", "unit", "period")
     list_select_related = ("organization",)
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
-    fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
-    help_texts: ClassVar[dict[str, str]] = {
-        "subject": "The id of the user, key, assistant or guest. Empty: each of them separately.",
-        "assistant_id": "For guests only: limits the budget to the guests of one assistant.",
-        "limit": "For one period, in the unit above. See docs/budgets.md for what it stops.",
+    search_fields = ("organization__name", "=organization__slug", "=subject", "=id")
+    autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization",)
+    references: ClassVar[dict[str, Reference]] = {
+        "subject": lambda budget: _MODELS_OF_SCOPES.get(budget.scope, ""),
+        "assistant_id": "assistants.Assistant",
     }
+    conditional_fields: ClassVar[dict[str, str]] = {
+        "user": "scope == 'user'",
+        "key": "scope == 'key'",
+        "assistant": "scope == 'assistant' || scope == 'guest'",
+        "guest_id": "scope == 'guest'",
+    }
+    help_texts: ClassVar[dict[str, Any]] = {
+        "limit": _("For one period, in the unit above. See docs/budgets.md for what it stops."),
+    }
+    _new = ("organization", "scope", "user", "key", "assistant", "guest_id")
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.fields[:-1] if obj else ()
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        who = ("organization", "of_whom") if obj else self._new
+        return (*who, "period", "unit", "limit", "by_operator")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fixed = ("organization", "of_whom", "period", "unit") if obj else ()
+        return self.columns_of_form(fixed)
+
+    @admin.display(description=_("for whom"), ordering="scope")
+    def of_whom(self, budget: Budget) -> Any:
+        """Name the subject, under what kind of subject it is."""
+        scope = _SCOPES[budget.scope]
+        if not budget.subject:
+            return _EACH[budget.scope]
+        named = reference_of(budget, "subject", self.references)
+        return write_names(named or f"…{budget.subject[-6:]}", scope)
+
+    @admin.display(description=_("limit"), ordering="limit")
+    def limit_in_unit(self, budget: Budget) -> str:
+        return _in_unit(budget, budget.limit)
+
+    @admin.display(description=_("used in this period"))
+    def used_amount(self, budget: Any) -> str:
+        if budget.used_now is None:
+            return NOTHING
+        share = budget.used_now / budget.limit if budget.limit else 1
+        return f"{_in_unit(budget, budget.used_now)} ({share:.0%})"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
         return annotate_used(super().get_queryset(request))
 
-    @admin.display(description="Used in this period")
-    def used_now(self, budget: Any) -> str:
-        return "" if budget.used_now is None else f"{budget.used_now.normalize():f}"
-
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save the budget; a new one counts what was used already."""
-        if not change:
-            obj.subject = budget_services.subject_of(obj.scope, obj.subject)
         super().save_model(request, obj, form, change)
         if not change:
             open_counters(obj)
         reservations.forget_absence()
+
+
+_SCOPES: Final = {
+    BudgetScope.ORGANIZATION: _("Organization"),
+    BudgetScope.USER: _("User"),
+    BudgetScope.KEY: _("API key"),
+    BudgetScope.ASSISTANT: _("Assistant"),
+    BudgetScope.GUEST: _("Guest"),
+}
+_EACH: Final = {
+    BudgetScope.ORGANIZATION: _("The whole organization"),
+    BudgetScope.USER: _("Each user"),
+    BudgetScope.KEY: _("Each API key"),
+    BudgetScope.ASSISTANT: _("Each assistant"),
+    BudgetScope.GUEST: _("Each guest"),
+}
+_MODELS_OF_SCOPES: Final[dict[str, str]] = {
+    BudgetScope.USER: "accounts.User",
+    BudgetScope.KEY: "accounts.ApiKey",
+    BudgetScope.ASSISTANT: "assistants.Assistant",
+}
+
+
+def _in_unit(budget: Budget, amount: Decimal) -> str:
+    if budget.unit == BudgetUnit.MONEY:
+        return write_money(amount)
+    return gettext("%(amount)s tokens") % {"amount": write_number(amount)}
+
+
+def _state_of_model(model: LanguageModel | EmbeddingModel) -> Any:
+    return write_state("active" if model.enabled else "disabled")
 
 
 def _run_on_one(

@@ -1,43 +1,108 @@
 """Show operators webhooks and what was sent to them: read-only, without secrets."""
 
+from typing import Any, ClassVar
+
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.cells import (
+    write_milliseconds,
+    write_name,
+    write_names,
+    write_state,
+)
+from amber.lib.operator_pages.columns import Reference
+from amber.lib.operator_pages.filters import by_name
 from public_api.models import Webhook, WebhookDelivery
 
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
+        "title",
+        "state",
+        "failures",
+        "whole_organization",
+        "belongs_to",
+        "created_at",
+    )
+    list_filter = (by_name(), "whole_organization")
+    list_select_related = ("organization", "user")
+    search_fields = ("name", "url", "=id")
+    fields = (
+        "name",
+        "url",
         "organization",
         "user",
-        "url",
+        "state",
+        "events",
+        "include_output",
         "whole_organization",
         "failures",
+        "failing_since",
         "disabled_at",
         "disabled_reason",
+        "old_secret_until",
+        "created_at",
+        "updated_at",
     )
-    list_filter = ("whole_organization",)
-    list_select_related = ("organization", "user")
-    search_fields = ("url",)
-    exclude = ("secret_sealed", "old_secret_sealed")
+
+    @admin.display(description=_("webhook"))
+    def title(self, webhook: Webhook) -> Any:
+        address = webhook.url.partition("://")[2]
+        return write_names(webhook.name, address) if webhook.name else address
+
+    @admin.display(description=_("state"))
+    def state(self, webhook: Webhook) -> Any:
+        if not webhook.is_enabled:
+            return write_names(write_state("disabled"), webhook.disabled_reason)
+        return write_state("failing" if webhook.failures else "active")
 
 
 @admin.register(WebhookDelivery)
 class WebhookDeliveryAdmin(ReadOnlyAdmin):
     list_display = (
-        "id",
+        "created_at",
+        "state",
+        "event",
+        "webhook_and_organization",
+        "http_status",
+        "duration",
+        "attempt",
+    )
+    list_filter = (by_name(), "status", "event")
+    list_select_related = ("webhook", "organization")
+    search_fields = ("=id", "=turn_id")
+    references: ClassVar[dict[str, Reference]] = {"turn_id": "chats.Turn"}
+    shows_seconds = True
+    fields = (
         "webhook",
+        "organization",
+        "turn_id",
         "event",
         "status",
         "attempt",
         "http_status",
-        "latency_ms",
+        "duration",
         "error",
+        "payload",
+        "due_at",
+        "worker",
+        "lease_until",
         "created_at",
+        "started_at",
+        "ended_at",
     )
-    list_filter = ("status", "event")
-    list_select_related = ("webhook",)
-    raw_id_fields = ("webhook", "organization")
-    search_fields = ("=turn_id",)
+
+    @admin.display(description=_("state"), ordering="status")
+    def state(self, delivery: WebhookDelivery) -> Any:
+        return write_names(write_state(delivery.status), delivery.error)
+
+    @admin.display(description=_("webhook"))
+    def webhook_and_organization(self, delivery: WebhookDelivery) -> Any:
+        return write_names(write_name(delivery.webhook), delivery.organization)
+
+    @admin.display(description=_("took"), ordering="latency_ms")
+    def duration(self, delivery: WebhookDelivery) -> str:
+        return write_milliseconds(delivery.latency_ms)

@@ -11,6 +11,7 @@ from accounts.models import Membership, Role, User
 from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.database.rows import second_of
 from chats.models import ENDED_STATUSES, Turn, TurnStatus
 
 MAX_URL_CHARS: Final = 2_000
@@ -90,7 +91,7 @@ class Webhook(TenantRow):
         indexes = [models.Index(fields=["organization", "-created_at"], name="webhook_org")]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return self.name or self.url.partition("://")[2]
 
     @property
     def is_enabled(self) -> bool:
@@ -141,7 +142,10 @@ class WebhookDelivery(TenantRow, Leased):
                 fields=["lease_until"], condition=Q(status="running"), name="delivery_leased"
             ),
             models.Index(fields=["created_at"], name="delivery_age"),
+            models.Index(
+                fields=["created_at"], condition=Q(status="failed"), name="delivery_failed"
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.event} {self.pk}"
+        return f"{self.event}, {second_of(self.created_at)}"

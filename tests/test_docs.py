@@ -174,7 +174,7 @@ def test_clients_know_the_last_events():
     assert set(re.findall(r'"([a-z.]+)"', said[1])) == LAST_EVENTS
 
 
-@pytest.mark.parametrize("client", ["examples/ask.py", "public_api/static/amber-widget.js"])
+@pytest.mark.parametrize("client", ["examples/ask.py", "web/shared/follow.js"])
 def test_amber_s_own_clients_know_after_which_events_a_stream_goes_on(client):
     """They take every other `turn.…` for a last one, and need no change for a new one."""
     said = re.search(r"GOES_ON = [^\"]*(.*?)[\]}]", (ROOT / client).read_text(), re.DOTALL)

@@ -44,6 +44,11 @@ KEPT = {
     "amber.lib.redis.close_async_clients",
     # Tests ask which children are kept.
     "libraries.parsing.child_pool.ChildPool.waiting_pids",
+    # mkdocs calls these.
+    "amber.docs_site.hooks.on_config",
+    "amber.docs_site.hooks.on_files",
+    "amber.docs_site.hooks.on_page_markdown",
+    "amber.docs_site.hooks.on_post_build",
     # dulwich calls these.
     "libraries.git.fetching.NothingHere.ack",
     "libraries.git.fetching.NothingHere.nak",

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.quality.conversations import PlantedQuestion, RecordedConversation, SaidMessage
+from bench.quality.memory_persons import UNRELATED
 
 SESSIONS, EXCHANGES = 30, 10
 """300 exchanges in a year: a chat of 600 messages."""
 PEOPLE_PER_FACT: Final = 3
 TOPIC_SHARE: Final = 0.6
 _BEGINS: Final = datetime(2024, 1, 8, 19, 0, tzinfo=UTC)
+_CODES: Final = {"English": "en", "Chinese": "zh"}
 _PHRASES: Final = Path(__file__).with_name("phrases.json")
 
 
@@ -37,7 +39,9 @@ def languages() -> list[str]:
 
 
 def unrelated_questions(language: str) -> list[str]:
-    return list(_phrases()[language]["unrelated"])
+    """Return questions that no chat answers: 76, in English and Chinese those to persons, too."""
+    others = UNRELATED.get(_CODES.get(language, ""), ())
+    return list(dict.fromkeys([*_phrases()[language]["unrelated"], *others]))
 
 
 def make_chat(language: str, seed: int) -> RecordedConversation:
@@ -65,7 +69,7 @@ def make_chat(language: str, seed: int) -> RecordedConversation:
         group=f"made, {language}",
         said=said,
         questions=questions,
-        unrelated=phrases["unrelated"],
+        unrelated=unrelated_questions(language),
     )
 
 

@@ -22,7 +22,7 @@ BEHIND: Final = 60
 """Exchanges of small talk after the last fact, so that all facts lie in sealed blocks."""
 TAIL_TOKENS: Final = 1_000
 """Less than the small talk takes: with the usual 12,000 all 600 messages would be shown as they are."""
-UNRELATED_EACH: Final = 20
+RECALL_TOKENS: Final = 1_500
 SEAL_ATTEMPTS: Final = 60
 SEAL_PAUSE_SECONDS: Final = 2.0
 POLL_SECONDS: Final = 0.1
@@ -36,13 +36,17 @@ def measure(options: QualityOptions) -> list[Table]:
     with (
         stand() as place,
         place.provider() as provider_url,
-        place.amber(provider_url, AMBER_CONTEXT_TAIL_TOKENS=str(TAIL_TOKENS)) as amber,
+        place.amber(
+            provider_url,
+            AMBER_CONTEXT_TAIL_TOKENS=str(TAIL_TOKENS),
+            AMBER_RECALL_TOKENS=str(RECALL_TOKENS),
+        ) as amber,
     ):
         rows = asyncio.run(_measure_all(amber, chosen))
     return [
         Table(
             title="chats over REST",
-            columns=["", "questions", "evidence shown", "recalled tokens", "false"],
+            columns=["", "questions", "evidence shown", "recalled tokens", "unrelated", "false"],
             rows=rows,
             notes=[
                 "Evidence among the messages that a turn's manifest names, in percent; tokens of recalled"
@@ -95,11 +99,13 @@ async def _measure_one(visitor: _Visitor, conversation: RecordedConversation) ->
         wanted = [at[each] for each in question.evidence]
         found.append(sum(each in shown for each in wanted) / len(wanted))
         used.append(manifest["tokens"]["blocks"])
-    unrelated = conversation.unrelated[:UNRELATED_EACH]
-    false = [float(bool(_shown(await visitor.manifest(chat_id, text, end)))) for text in unrelated]
+    false = [
+        float(bool(_shown(await visitor.manifest(chat_id, text, end))))
+        for text in conversation.unrelated
+    ]
     say(f"  {conversation.name}: {len(found)} questions")
     tokens = round(sum(used) / len(used))
-    return [conversation.group, len(found), percent(found), tokens, percent(false)]
+    return [conversation.group, len(found), percent(found), tokens, len(false), percent(false)]
 
 
 def _shown(manifest: dict[str, Any]) -> set[str]:

@@ -1,39 +1,30 @@
 """Read from a turn's rows what it has read that strangers wrote, and name the mark around it.
 
 The rows are those that the model is shown, so whoever runs the turn next reads the same
-(`engine.trust`). Of recalled earlier talk it is looked up whether results of tools, passages or
-files are part of it. Nothing is written.
+(`engine.trust`). Of recalled earlier talk the recall says whether results of tools, passages or
+files are part of it. It neither reads nor writes rows.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
-from uuid import UUID
 
-from django.db import connection
 from django.utils.crypto import salted_hmac
 
 from chats.context.findings import RetrievedContext
 from chats.context.tail import as_engine_message
 from chats.models import ChatMessage, Turn
-from engine.messages import ROLES, MessageRole
+from engine.messages import MessageRole
 from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
 """Some five tokens around each text; who guesses one in four billion has it taken out of his own."""
 
-_UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
-
-# Lists as one value each, so that the statement, and its plan, is the same for any number of messages.
-_HOLDS_UNTRUSTED_SQL: Final = (
-    "SELECT EXISTS (SELECT FROM chats_chatmessage WHERE id = ANY(%s) AND role = ANY(%s))"
-)
-
 
 def read_exposure(
     turn: Turn, rows: Sequence[ChatMessage], found: RetrievedContext, prompts: Sequence[str]
 ) -> Exposure:
-    """Return what the turn has read so far. Two queries if earlier talk was recalled, else none.
+    """Return what the turn has read so far. Pure.
 
     Results that no turn wrote are the caller's, whatever their tools are called; those of a turn
     without a chat cannot be told apart.
@@ -59,12 +50,5 @@ def mark_of(turn: Turn) -> str:
 def _recalled_kinds(found: RetrievedContext) -> Iterator[str]:
     if found.memories:
         yield MEMORIES
-    ids = [pk for block in found.blocks.taken for pk in block.message_ids]
-    if ids and _holds_untrusted(ids):
+    if any(block.is_untrusted for block in found.blocks.taken):
         yield EARLIER_TALK
-
-
-def _holds_untrusted(ids: Sequence[UUID]) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(_HOLDS_UNTRUSTED_SQL, [list(ids), _UNTRUSTED_ROLES])
-        return bool(cursor.fetchone()[0])

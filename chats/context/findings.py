@@ -216,9 +216,9 @@ def volatile_texts(
 
 
 def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
-    times = (
-        at.astimezone(zone).strftime("%Y-%m-%d %H:%M") for at in (block.from_at, block.until_at)
+    begins, ends = (
+        at.astimezone(zone).isoformat(" ")[: len("2026-03-01 09:15")]
+        for at in (block.from_at, block.until_at)
     )
-    begins, ends = times
     label = RECALL_PROMPT.format(begins=begins, ends=ends)
     return f"{label}\n{mark_untrusted(block.text_in(zone), mark)}"

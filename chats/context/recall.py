@@ -15,14 +15,21 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.database.cached_sql import raw_rows
 from amber.lib.database.plans import with_own_plans
-from chats.messages.block_words import asked_of, count_words, literals_of, places_in, places_of
+from chats.messages.block_words import (
+    asked_of,
+    count_words,
+    literals_of,
+    places_in,
+    places_of,
+    stored_forms,
+)
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
 from engine.context.pieces import (
     FIELDS,
     TOKENS_AT,
+    WHOLE_CHARS,
     WORDS_AT,
     MessagePiece,
     cut_run,
@@ -41,6 +48,7 @@ from engine.context.ranking import (
     worth_showing,
 )
 from engine.context.recall import choose
+from engine.messages import ROLES
 from providers import reranker
 
 if TYPE_CHECKING:
@@ -54,19 +62,25 @@ longer ones they hold what is found; each costs 0.1 ms."""
 NEAREST_BLOCKS: Final = 10
 """Blocks that are ranked because they are near in meaning."""
 
+UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
+
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1."""
+    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1.
+
+    `is_untrusted`: one of the messages is what a stranger wrote (a file, a tool's result).
+    """
 
     id: UUID
     block_content: str
     pieces: Mapping[int, MessagePiece]
     message_ids: Sequence[UUID]
     relevance: float
+    is_untrusted: bool = False
 
     @property
     def content(self) -> str:
@@ -137,48 +151,63 @@ def recall(
     counted from `today`.
     """
     search = PathSearch(chat_id, before_position, vector, model_id)
-    ranking, pieces = _rank(asked_of(question, today or timezone.now().date()), search)
+    ranking, cut = _rank(asked_of(question, today or timezone.now().date()), search)
     if not ranking.scores:
         return Recall()
     if not is_related(ranking.evidence):
         return Recall(is_unrelated=True)
-    worth = _rerank(question, worth_showing(ranking), pieces)
-    costs = {key: pieces[key[0]].tokens_of(key[1]) for key in worth}
+    worth = _rerank(question, worth_showing(ranking), cut)
+    costs = {key: cut[key[0]].tokens_of(key[1]) for key in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
-    chosen: dict[UUID, list[int]] = {}
-    for block_id, place in taken:
-        chosen.setdefault(block_id, []).append(place)
-    relevances = {key: ranking.evidence.coverage * share for key, share in worth.items()}
-    found = raw_rows(MessageBlock, _SHOWN_SQL, [list(chosen)])
-    others = dict.fromkeys(block_id for block_id, _ in left_out if block_id not in chosen)
+    chosen: dict[int, list[int]] = {}
+    for number, place in taken:
+        chosen.setdefault(number, []).append(place)
+    relevances = {
+        cut[number].id: ranking.evidence.coverage * max(worth[number, place] for place in places)
+        for number, places in chosen.items()
+    }
+    shown = {
+        cut[number].id: {place: cut[number][place] for place in sorted(places)}
+        for number, places in chosen.items()
+    }
+    others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
     return Recall(
         taken=[
-            _as_recalled(
-                row,
-                {place: pieces[row.pk][place] for place in sorted(chosen[row.pk])},
-                max(relevances[row.pk, place] for place in chosen[row.pk]),
-            )
-            for row in found
+            Recalled(pk, content, shown[pk], messages, relevances[pk], is_untrusted)
+            for pk, content, messages, is_untrusted in _read_shown(shown)
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
 
 
+def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
+    """Read the blocks that are shown, in order: id, text, the ids of the messages shown, and whether a
+    stranger wrote one of them. One query."""
+    places = {
+        (pk, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
+        for pk, pieces in shown.items()
+        for piece in pieces.values()
+    }
+    with connection.cursor() as cursor:
+        blocks, numbers = [pk for pk, _ in places], [number for _, number in places]
+        cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
+        return cursor.fetchall()
+
+
 def _rerank(
-    question: str,
-    worth: dict[tuple[UUID, int], float],
-    cut: Mapping[UUID, "CutBlock"],
-) -> dict[tuple[UUID, int], float]:
+    question: str, worth: dict[tuple[int, int], float], cut: Sequence["CutBlock"]
+) -> dict[tuple[int, int], float]:
     """Return the messages in the order of the operator's reranker, if turns may ask it: then one query."""
     if not reranker.may_serve_turns():
         return worth
     first = list(worth)[: reranker.SHOWN]
-    rows = MessageBlock.objects.only("pk", "full_content").in_bulk({pk for pk, _ in first})
-    pieces = {key: cut[key[0]][key[1]] for key in first if key[0] in rows}
-    texts = {
-        key: rows[key[0]].full_content[piece.start : piece.end or None]
-        for key, piece in pieces.items()
-    }
+    ids = {cut[number].id for number, _ in first}
+    rows = MessageBlock.objects.only("pk", "full_content").in_bulk(ids)
+    texts = {}
+    for number, place in first:
+        if row := rows.get(cut[number].id):
+            piece = cut[number][place]
+            texts[number, place] = row.full_content[piece.start : piece.end]
     return {key: worth[key] for key in [*reranker.order_for_turn(question, texts), *worth]}
 
 
@@ -186,15 +215,15 @@ def find_messages(search: PathSearch, query: str, *, today: date, limit: int) ->
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
     is near in meaning. Two queries."""
     ranking, cut = _rank(asked_of(query, today), search)
-    keys = {block_id for block_id, _ in ranking.scores}
+    keys = {cut[number].id for number, _ in ranking.scores}
     ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
     ids[search.chat_id] = [UUID(message.id) for message in search.latest]
     found: dict[UUID, FoundMessage] = {}
-    for block_id, place in ranking.scores:
-        pieces = cut[block_id]
+    for number, place in ranking.scores:
+        pieces = cut[number]
         piece = pieces[place]
         begins = next(each.start for each in pieces if each.message == piece.message)
-        message_id = ids[block_id][piece.message]
+        message_id = ids[pieces.id][piece.message]
         found.setdefault(message_id, FoundMessage(message_id, piece.start - begins))
         if len(found) == limit:
             break
@@ -205,14 +234,10 @@ def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     """Return what was shown of a block in an earlier request; without places all of it."""
     known = _pieces_of(row)
     shown = range(len(known)) if places is None else places
-    return _as_recalled(row, {place: known[place] for place in shown if place < len(known)}, 1.0)
-
-
-def _as_recalled(
-    row: MessageBlock, pieces: Mapping[int, MessagePiece], relevance: float
-) -> Recalled:
-    shown = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
-    return Recalled(row.pk, row.full_content, pieces, list(shown), relevance)
+    pieces = {place: known[place] for place in shown if place < len(known)}
+    messages = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
+    told = list(messages) if row.pieces else row.messages
+    return Recalled(row.pk, row.full_content, pieces, told, 1.0)
 
 
 def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
@@ -222,9 +247,9 @@ def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     return [whole]
 
 
-def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID, "CutBlock"]]:
-    """Rank the pieces of the blocks that words and vectors find; return those of each block, too. The
-    latest messages are a block with the chat's id."""
+def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["CutBlock"]]:
+    """Rank the pieces of the blocks that words and vectors find, by the numbers of their blocks among those that
+    are returned, too. The latest messages are a block with the chat's id."""
     words = asked.all_words
     values = {
         "chat": search.chat_id,
@@ -237,11 +262,13 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[UUID], Mapping[UUID
         rows = _rows(_WORDS_AND_MEANING_SQL, values)
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
-    cut = {row[0]: _cut_block(row) for row in rows}
+    cut = [_cut_block(row) for row in rows]
     blocks = _found_blocks(rows, cut, asked)
     known = _conversation(blocks, words, *_totals(rows))
     if search.latest:
-        latest, cut[search.chat_id] = _latest_block(search, asked)
+        pieces, places = _cut_latest(search, asked)
+        latest = FoundBlock(len(cut), pieces.lengths, places)
+        cut.append(pieces)
         counts = {
             word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
         }
@@ -255,22 +282,24 @@ def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
     return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
 
 
-def _latest_block(search: PathSearch, asked: Asked) -> tuple[FoundBlock[UUID], "CutBlock"]:
+def _cut_latest(search: PathSearch, asked: Asked) -> tuple["CutBlock", Mapping[str, Sequence[int]]]:
+    """Cut the latest messages as a block is; return the places of the words asked for, too."""
     content = render(search.latest)
-    cut = CutBlock(store_pieces(cut_run(search.latest, count_words)))
+    cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
     places = places_of(content, list(cut), search.latest)
     held = {}
     for word in asked.all_words:
         having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
         if having:
             held[word] = sorted(having)
-    return FoundBlock(search.chat_id, cut.lengths, held), cut
+    return cut, held
 
 
 class CutBlock(Sequence[MessagePiece]):
-    """The pieces of a block, made only as they are asked for: hundreds are ranked, a few are shown."""
+    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown."""
 
-    def __init__(self, stored: Sequence[int]) -> None:
+    def __init__(self, pk: UUID, stored: Sequence[int]) -> None:
+        self.id = pk
         self._stored = stored
 
     @property
@@ -289,29 +318,30 @@ class CutBlock(Sequence[MessagePiece]):
 
 
 def _cut_block(row: Sequence[Any]) -> CutBlock:
-    stored, block_tokens, from_at = row[3], row[5], row[6]
+    pk, stored, block_tokens, from_at = row[0], row[3], row[5], row[6]
     if stored:
-        return CutBlock(orjson.loads(f"[{stored[1:-1]}]"))
+        return CutBlock(pk, orjson.loads(f"[{stored[1:-1]}]"))
     whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
-    return CutBlock(store_pieces([whole]))
+    return CutBlock(pk, store_pieces([whole]))
 
 
 def _found_blocks(
-    rows: Sequence[Any], cut: Mapping[UUID, CutBlock], asked: Asked
-) -> list[FoundBlock[UUID]]:
+    rows: Sequence[Any], cut: Sequence[CutBlock], asked: Asked
+) -> list[FoundBlock[int]]:
     blocks = []
+    forms = stored_forms(asked)
     end = -2
-    for pk, first, last, _, search, _, _, near, *_ in rows:
-        lengths = cut[pk].lengths
+    for number, (_, first, last, _, search, _, _, near, *_) in enumerate(rows):
+        lengths = cut[number].lengths
         similarities = near if near and len(near) == len(lengths) else ()
-        places = places_in(search, asked)
-        blocks.append(FoundBlock(pk, lengths, places, first == end + 1, similarities))
+        places = places_in(search, forms)
+        blocks.append(FoundBlock(number, lengths, places, first == end + 1, similarities))
         end = last
     return blocks
 
 
 def _conversation(
-    blocks: Sequence[FoundBlock[UUID]],
+    blocks: Sequence[FoundBlock[int]],
     words: Sequence[str],
     total: int,
     held_by: Mapping[str, int],
@@ -334,8 +364,20 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
         return rows
 
 
+# A block that was not cut yet is shown whole, with all of its messages: that is number 0. Roles as one value, so that the statement, and its plan, is the same for any number of them.
 _SHOWN_SQL: Final = """
-SELECT id, full_content, messages, last_position FROM chats_messageblock WHERE id = ANY(%s) ORDER BY last_position
+WITH shown AS (
+    SELECT block, array_agg(number ORDER BY number) AS numbers
+    FROM unnest(%s::uuid[], %s::int[]) AS pieces (block, number) GROUP BY block
+)
+SELECT b.id, b.full_content, told.ids,
+    EXISTS (SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s))
+FROM shown JOIN chats_messageblock AS b ON b.id = shown.block
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN 0 = ANY(shown.numbers) THEN b.messages
+        ELSE ARRAY(SELECT b.messages[n] FROM unnest(shown.numbers) AS n) END AS ids
+) AS told
+ORDER BY b.last_position
 """
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"

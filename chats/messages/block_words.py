@@ -7,8 +7,9 @@ for the dates it tells (`engine.text.dates`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -24,11 +25,11 @@ from engine.context.pieces import MessagePiece, date_words_of
 from engine.context.ranking import Asked
 from engine.messages import MessageRole
 from engine.text import tokens
-from engine.text.asking_words import ASKING_WORDS
+from engine.text.asking_words import ASKING_WORDS, CHINESE_FUNCTION_CHARACTERS
 from engine.text.dates import asked_kind, find_dates
 from engine.text.lexical import COMMON_WORDS
 
-INDEX_VERSION: Final = 1
+INDEX_VERSION: Final = 2
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
 of a piece."""
 
@@ -117,7 +118,7 @@ def asked_of(question: str, today: date) -> Asked:
         forms.setdefault(first, [first, *others])
         if word in named:
             names.add(first)
-        elif word in dull:
+        elif word in dull or _is_grammar(word):
             weak.add(first)
     return Asked(
         words=list(forms),
@@ -127,6 +128,11 @@ def asked_of(question: str, today: date) -> Asked:
         dates=dates.words[:MAX_DATES],
         kinds=asked_kind(question) if forms else (),
     )
+
+
+def _is_grammar(word: str) -> bool:
+    """Whether it is a pair of Chinese characters that tells nothing."""
+    return len(word) == 2 and not CHINESE_FUNCTION_CHARACTERS.isdisjoint(word)
 
 
 def _names_in(question: str) -> frozenset[str]:
@@ -143,22 +149,25 @@ def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
     return [f"{mine} & ({' | '.join(some)})" for some in forms]
 
 
-def places_in(search: str, asked: Asked) -> dict[str, Sequence[int]]:
-    """Return the places of the words asked for among a block's pieces, from 0, read from its `search`
-    column.
+def stored_forms(asked: Asked) -> dict[str, list[str]]:
+    """Return each word asked for with its forms, as a block's `search` column writes them."""
+    return {word: [word_literal(form) for form in asked.forms_of(word)] for word in asked.all_words}
+
+
+def places_in(search: str, forms: Mapping[str, Sequence[str]]) -> dict[str, Sequence[int]]:
+    """Return the places of words among a block's pieces, from 0, read from its `search` column.
 
     A block that was indexed before there were pieces has no places: its words lie in its one piece.
     """
     found: dict[str, Sequence[int]] = {}
-    for word in asked.all_words:
-        places = {place for form in asked.forms_of(word) for place in _places_of_form(search, form)}
-        if places:
-            found[word] = sorted(places)
+    for word, literals in forms.items():
+        having = [places for each in literals if (places := _places_of_literal(search, each))]
+        if having:
+            found[word] = having[0] if len(having) == 1 else sorted({*chain(*having)})
     return found
 
 
-def _places_of_form(search: str, form: str) -> list[int]:
-    literal = word_literal(form)
+def _places_of_literal(search: str, literal: str) -> list[int]:
     at = search.find(literal)
     while at > 0 and search[at - 1] != " ":
         at = search.find(literal, at + 1)

@@ -42,7 +42,8 @@ class QuestionWords:
     `absent` is what a word weighs that no text has, where one that a single text has weighs 1;
     `absent_pair` the same for two characters of a script without spaces. Such a word ranks nothing, but
     it says that the question may be about something else. `emphasis` is how much more, or less, than
-    others a word counts.
+    others a word counts. `doubt` is added to the question as if it had so many more words of its usual weight,
+    which nothing holds: of a short question chance holds much.
     """
 
     counts: Mapping[str, int]
@@ -50,6 +51,7 @@ class QuestionWords:
     absent: float = 1.0
     absent_pair: float = 1.0
     emphasis: Mapping[str, float] = field(default_factory=dict)
+    doubt: float = 0.0
 
     def weight(self, word: str) -> float:
         """Return a word's weight: its rarity, with its emphasis."""
@@ -60,8 +62,15 @@ class QuestionWords:
         return emphasis * share * idf(1, self.total)
 
     def share_of(self, held: float) -> float:
-        """Return the share of the question that words of this weight are, 0 to 1."""
-        return coverage(held, sum(map(self.weight, self.counts)))
+        """Return the share of the question that words of this weight are, 0 to 1.
+
+        With doubt d it is the share times n / (n + d), where n is the effective number of words
+        (https://en.wikipedia.org/wiki/Effective_number_of_parties#Laakso%E2%80%93Taagepera_index).
+        """
+        weights = [self.weight(word) for word in self.counts]
+        asked = sum(weights)
+        usual = sum(weight**2 for weight in weights) / asked if asked else 0.0
+        return coverage(held, asked + self.doubt * usual)
 
     def share_known(self) -> float:
         """Return the share of the question that any text has, 0 to 1."""

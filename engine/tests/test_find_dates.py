@@ -27,6 +27,9 @@ TODAY = date(2023, 5, 10)  # a Wednesday
         ("May 8th, 2023", "@2023-05-08 @2023-05"),
         ("on the 8th of May", "@05-08 @05"),
         ("in May", "@05"),
+        ("in June", "@06"),
+        ("since july", "@07"),
+        ("im Juli", "@07"),
         ("in 2022", "@2022"),
         ("2023-05-08", "@2023-05-08 @2023-05"),
         ("yesterday", "@2023-05-09 @2023-05"),
@@ -56,7 +59,9 @@ def test_a_date_is_found_however_it_is_said(text, words):
     assert find_dates(text, TODAY).words == tuple(words.split())
 
 
-@pytest.mark.parametrize("text", ["I may go", "march on", "call me at 12", "room 305", "31.13."])
+@pytest.mark.parametrize(
+    "text", ["I may go", "march on", "June told me", "a dec", "call me at 12", "room 305", "31.13."]
+)
 def test_what_is_no_date_is_left_alone(text):
     assert find_dates(text, TODAY) == DatesFound((), text)
 

@@ -40,6 +40,9 @@ def test_a_whole_question_stands_alone():
         ("How do I cook it with mushrooms and rice?", False),
         ("And how about risotto with mushrooms?", False),
         ("Which mushrooms?", False),
+        ("Why do cats purr?", True),
+        ("What causes thunder?", True),
+        ("Why do they purr?", False),
     ],
 )
 def test_a_question_that_points_at_nothing_before_it_stands_alone_sooner(asked, is_alone):
@@ -48,7 +51,7 @@ def test_a_question_that_points_at_nothing_before_it_stands_alone_sooner(asked, 
 
 
 def test_looking_back_ends():
-    assert question_of(["one", "two", "three", "four"]) == "two\nthree\nfour"
+    assert question_of(["one", "two", "three", "and four"]) == "two\nthree\nand four"
 
 
 @pytest.mark.parametrize(

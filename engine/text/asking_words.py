@@ -32,3 +32,9 @@ mir mich dir dich sich noch mal denn wird wurde als auch nicht den dem des über
 是哪 是多 有什 有哪 有多 多久 多大 多长 么样 样的 何时 何地 请问 我的 你的 他的 她的 我们 你们 他们 的什
 """
 ASKING_WORDS: Final = frozenset(_WORDS.split())
+
+CHINESE_FUNCTION_CHARACTERS: Final = frozenset(
+    "的了是在和与吗呢吧么什哪谁怎几有不我你他她它们这那就都也很到要去会着没之及或从对为以所而但被把让给跟比用多少个一"
+)
+"""Chinese has no spaces, and is indexed by pairs of characters. A pair with one of these is grammar, or the
+seam beside it, and not what a question is about."""

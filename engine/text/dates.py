@@ -357,8 +357,9 @@ def _year_at(tokens: list[re.Match[str]], at: int) -> int | None:
 
 
 def _is_month_alone(tokens: list[re.Match[str]], at: int) -> bool:
+    """Whether a month without a day or year is meant; short names and words of the language only as in "in June"."""
     name = tokens[at][0]
-    if name.lower() not in _ALSO_WORDS:
-        return len(name) > 4 or not name.isascii()
     is_named = at > 0 and tokens[at - 1][0].lower() in _BEFORE_A_MONTH
-    return is_named and (name[0].isupper() or not name.isascii())
+    if name.lower() in _ALSO_WORDS:
+        return is_named and (name[0].isupper() or not name.isascii())
+    return is_named or len(name) > 4 or not name.isascii()

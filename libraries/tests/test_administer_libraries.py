@@ -1,4 +1,4 @@
-"""Operators see how ingestion goes and never what people wrote."""
+"""Operators see names and how ingestion goes, and never what people wrote."""
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -12,6 +12,7 @@ from libraries.tests.ledger import ingest, new_document, new_library
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "The secret of the Zanzibar valve"
+NAME = "Valve manual.txt"
 
 
 @pytest.fixture
@@ -25,18 +26,18 @@ def operator(db: None) -> Client:
 @pytest.fixture
 def document(bob):
     library = new_library(bob, description=SECRET)
-    document = new_document(library, SECRET * 10, path=SECRET, name=SECRET)
+    document = new_document(library, SECRET * 10, path=SECRET, name=NAME)
     new_document(library)
     ingest()
     Document.objects.exclude(pk=document.pk).update(status="failed", error="The file is scanned.")
     return document
 
 
-def test_lists_show_states_and_no_texts(operator, document):
+def test_lists_show_names_and_states_and_no_texts(operator, document):
     libraries = operator.get(reverse("admin:libraries_library_changelist")).content.decode()
     assert str(document.library_id) in libraries
     documents = operator.get(reverse("admin:libraries_document_changelist")).content.decode()
-    assert str(document.pk) in documents
+    assert NAME in documents
     assert "The file is scanned." in documents
     assert SECRET not in libraries + documents
 
@@ -78,13 +79,13 @@ def test_nothing_is_written_by_forms(operator, document):
     assert not Library.objects.get().shared
 
 
-def test_imports_show_states_and_neither_addresses_nor_tokens(operator, bob):
+def test_imports_show_names_and_states_and_neither_paths_nor_tokens(operator, bob):
     library = new_library(bob)
     progress = {"new": 3, "removed": 1, "refused": {SECRET: SECRET}}
     repository = Repository(
         organization=bob.organization,
         library=library,
-        git_url=f"https://git.example/{SECRET}",
+        git_url="https://git.example/plant/manuals.git",
         status="failed",
         error="The repository refuses the token.",
         include=[SECRET],
@@ -98,5 +99,6 @@ def test_imports_show_states_and_neither_addresses_nor_tokens(operator, bob):
     assert page.status_code == 200
     assert "The repository refuses the token." in listed
     assert "3 new, 1 removed" in listed
+    assert "plant/manuals" in listed
     assert SECRET not in shown
     assert repository.token_sealed not in shown
