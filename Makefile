@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures widget check lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
@@ -97,11 +97,23 @@ test-web: browser web-modules  ## The page in Debian's Chromium, against real pr
 web-pictures: browser  ## The page's pictures in docs anew
 	WEB_PICTURES=docs $(BIN)/python -m pytest -p tests.services tests/e2e/web/test_take_pictures.py
 
+tour-pictures: browser  ## The pictures of docs/first-assistant.md and of the admin anew
+	$(BIN)/python -m tests.take_pictures docs
+
 browser: installed-dev
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 	@$(BIN)/python -m pip install -q --disable-pip-version-check playwright==1.65.2
 
-check: lint types layers migrations  ## All that can be known without running it
+docs: installed  ## The site of the docs, strictly: a link or an anchor that leads nowhere fails
+	@$(BIN)/python -m amber.docs_site.build --check && echo "The docs: no complaint."
+
+# What draws them needs Node and a browser, as GitHub's page has them; the newest that was tried.
+MERMAID := 11.17.2
+diagrams: browser  ## The pictures of the diagrams in docs, for the site; needs npm
+	@npm install --silent --no-audit --no-fund --prefix var/mermaid mermaid@$(MERMAID)
+	$(BIN)/python -m tests.draw_diagrams var/mermaid/node_modules/mermaid/dist/mermaid.min.js
+
+check: lint types layers migrations docs  ## All that can be known without running it
 
 lint: installed-dev
 	$(BIN)/ruff check .
@@ -135,15 +147,12 @@ requirements:  ## Pin requirements*.in into requirements*.txt
 	rm -rf .venv-pins
 
 installed: $(BIN)/python
-	@cmp -s requirements.txt .venv/requirements.txt || { echo "Installing requirements.txt"; \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt \
-	&& cp requirements.txt .venv/requirements.txt; }
+	@cmp -s requirements.txt .venv/requirements.txt || $(BIN)/python amber/setup/requirements.py requirements.txt
 
 installed-dev: installed
-	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || { echo "Installing requirements-dev.txt"; \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt \
-	&& cp requirements-dev.txt .venv/requirements-dev.txt; }
+	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || $(BIN)/python amber/setup/requirements.py requirements-dev.txt
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }
-	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }
+	@echo "Making .venv"
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }

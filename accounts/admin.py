@@ -16,6 +16,8 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group as RightsGroup
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -24,6 +26,8 @@ from accounts.audit.actors import operator_of
 from accounts.audit.recording import record
 from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
+from accounts.mail.delivery import send_again
+from accounts.mail.outbox import enqueue_mails
 from accounts.models import (
     ApiKey,
     AuditEvent,
@@ -32,6 +36,7 @@ from accounts.models import (
     Invitation,
     Membership,
     Organization,
+    OutgoingMail,
     User,
 )
 from amber.lib.operator_pages import OperatorAct, PagedAdmin, ReadOnlyAdmin, watch_operators
@@ -63,6 +68,7 @@ class UserAdmin(DjangoUserAdmin, PagedAdmin):  # type: ignore[misc,type-arg]
     readonly_fields = ("id", "last_login", "date_joined")
     fieldsets = (
         (None, {"fields": ("id", "email", "password", "name", "time_zone")}),
+        (_("Mails"), {"fields": ("language", "mail_notices")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
@@ -110,6 +116,8 @@ class OrganizationAdmin(PagedAdmin):
         "personal",
         "retention_days",
         "default_prompt",
+        "turns_at_once",
+        "turn_weight",
         "created_at",
         "updated_at",
         "deleted_at",
@@ -138,7 +146,7 @@ class OrganizationAdmin(PagedAdmin):
         super().save_formset(request, form, formset, change)
         for removed in formset.deleted_objects:
             Invitation.objects.sent_by(removed).end()
-        for membership, _ in formset.changed_objects:
+        for membership, _fields in formset.changed_objects:
             Invitation.objects.sent_by(membership).end(beyond=membership.role)
         by = operator_of(request)
         for action, membership in _membership_changes(formset):
@@ -280,6 +288,42 @@ class InvitationAdmin(ReadOnlyAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Allow deleting, which withdraws the invitation."""
         return bool(PagedAdmin.has_delete_permission(self, request, obj))
+
+
+@admin.register(OutgoingMail)
+class OutgoingMailAdmin(ReadOnlyAdmin):
+    """Shows which mails are on their way, were sent, or failed and why; never what is in them."""
+
+    list_display = ("created_at", "address", "kind", "status", "attempt", "due_at", "error")
+    list_filter = ("status", "kind")
+    list_select_related = ("organization",)
+    search_fields = ("address",)
+    fields = (
+        "id",
+        "address",
+        "kind",
+        "organization",
+        "status",
+        "error",
+        "attempt",
+        "created_at",
+        "due_at",
+        "handed_at",
+        "ended_at",
+        "language",
+        "cause",
+    )
+    actions = ("send_again",)
+
+    def has_send_again_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_outgoingmail")
+
+    @admin.action(description=_("Send failed mails again"), permissions=["send_again"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
+        count = sum(send_again(mail) for mail in queryset)
+        enqueue_mails()
+        said = ngettext("{count} mail is sent again.", "{count} mails are sent again.", count)
+        messages.success(request, said.format(count=count))
 
 
 @admin.register(AuditEvent)

@@ -8,14 +8,17 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit_actions import AuditAction
 from accounts.principal import ActorKind, Principal
 from accounts.tenant_rows import NOBODY, MemberQuerySet, Right, TenantQuerySet, TenantRow
+from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.rows import Row
 
 
@@ -64,6 +67,21 @@ class Organization(Row):
         default="",
         help_text="Opens the system prompt of every assistant here that does not disable it.",
     )
+    turns_at_once = models.PositiveIntegerField(
+        _("turns at once"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "How many of its turns may run at the same time. Empty: AMBER_TURNS_PER_ORGANIZATION. 0: any number."
+        ),
+    )
+    turn_weight = models.PositiveSmallIntegerField(
+        _("weight"),
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_("With 2 it gets twice the share of the workers while others wait, too."),
+    )
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganizationQuerySet.as_manager()
@@ -86,12 +104,25 @@ class UserManager(BaseUserManager["User"]):
         return self.get(email__iexact=username)
 
 
+class Language(models.TextChoices):
+    ENGLISH = "en", "English"
+    CHINESE = "zh-hans", "简体中文"
+
+
 class User(Row, AbstractBaseUser, PermissionsMixin):
-    """A person; signs in by email. Staff are operators of the installation."""
+    """A person; signs in by email. Staff are operators of the installation.
+
+    Mails are written in `language`, blank: the installation's. `mail_notices`: they want those mails,
+    too, that nobody needs to sign in (`accounts.mail`).
+    """
 
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=200, blank=True, default="")
     time_zone = models.CharField(max_length=64, default="UTC")
+    language = models.CharField(
+        max_length=10, choices=Language.choices, blank=True, default="", db_default=""
+    )
+    mail_notices = models.BooleanField(default=True, db_default=True)
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(default=timezone.now)
@@ -276,7 +307,10 @@ class InvitationQuerySet(MemberQuerySet):
 
 
 class Invitation(TenantRow):
-    """An email address invited to join; the token is shown once and only its hash is kept."""
+    """An email address invited to join; the token is shown once and only its hash is kept.
+
+    `is_mailed`: a mail with the link was written, too.
+    """
 
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
@@ -284,6 +318,7 @@ class Invitation(TenantRow):
     invited_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)
+    is_mailed = models.BooleanField(default=False, db_default=False, editable=False)
 
     objects = InvitationQuerySet.as_manager()
 
@@ -394,6 +429,75 @@ class ApiKey(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class MailKind(models.TextChoices):
+    """What a mail is about; `accounts.mail.texts` has the words."""
+
+    INVITATION = "invitation", "invitation"
+    ADDRESS_PROOF = "address_proof", "proof of an address"
+    PASSWORD_RESET = "password_reset", "password reset"
+    ACCOUNT_EXISTS = "account_exists", "the account exists already"
+    NO_ACCOUNT = "no_account", "there is no account"
+    ACCOUNT_CHANGE = "account_change", "change of an account"
+    BUDGET = "budget", "budget warning"
+    FAILED_DOCUMENTS = "failed_documents", "failed documents"
+    FAILED_REPOSITORY = "failed_repository", "failed Git import"
+
+
+class MailStatus(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+class OutgoingMailQuerySet(TenantQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
+    """Mails, which only operators see."""
+
+    def _seen_by(self, principal: Principal) -> Q:
+        return Q(pk__in=[])
+
+
+class OutgoingMail(Row, Leased):
+    """A mail on its way, written in the transaction of what it tells of (`accounts.mail.outbox`).
+
+    There is one for each `cause` and address. `details_sealed` is what `accounts.mail.texts` makes the
+    words of, encrypted, since a link in it may be as good as a password; it is erased when the mail was
+    sent. From `handed_at` on the mail server may have it: then no other attempt is made unless the
+    server refused it. `organization` is that of the cause; signing in has none.
+    """
+
+    organization = models.ForeignKey(
+        Organization, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    user = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    address = models.EmailField()
+    kind = models.CharField(max_length=20, choices=MailKind.choices)
+    cause = models.CharField(max_length=200)
+    language = models.CharField(max_length=10, blank=True, default="")
+    details_sealed = models.TextField(blank=True, default="", editable=False)
+    status = models.CharField(max_length=10, choices=MailStatus.choices, default=MailStatus.QUEUED)
+    due_at = models.DateTimeField()
+    handed_at = models.DateTimeField(null=True, blank=True)
+    error = models.CharField(max_length=300, blank=True, default="")
+
+    objects = OutgoingMailQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cause", "address"], name="one_mail_per_cause"),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(status="queued"), name="mail_due"),
+            models.Index(fields=["lease_until"], condition=Q(status="running"), name="mail_leased"),
+            models.Index(fields=["created_at"], name="mail_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
 
 
 class IdempotencyRecord(TenantRow):

@@ -2,7 +2,7 @@
 
 An API key can be limited to an assistant, and a guest always is. Only `assistants` knows which
 assistants a principal sees and which take guests; until it has registered, there are none. Only
-`chats` knows all that an organization has.
+`chats` knows all that an organization has, and only `providers` what a new one may use.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -33,8 +33,9 @@ class PublicAssistant:
 
 AssistantLibraries = Callable[[Principal], Collection[UUID]]
 AssistantCheck = Callable[[Principal, UUID], bool]
-OrganizationCloser = Callable[[UUID], None]
+OrganizationHook = Callable[[UUID], None]
 PublicAssistants = Callable[[Collection[UUID]], Mapping[UUID, PublicAssistant]]
+AssistantNames = Callable[[Collection[UUID]], Mapping[UUID, str]]
 
 
 def _sees_none(principal: Principal, assistant_id: UUID) -> bool:
@@ -49,14 +50,20 @@ def _none_is_public(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssi
     return {}
 
 
+def _none_has_a_name(assistant_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    return {}
+
+
 def _has_nothing(organization_id: UUID) -> None:
     """Do nothing: no package above has registered."""
 
 
 _sees_assistant: AssistantCheck = _sees_none
+_receive_newcomer: OrganizationHook = _has_nothing
 _assistant_libraries: AssistantLibraries = _knows_no_library
-_hide_organization: OrganizationCloser = _has_nothing
+_hide_organization: OrganizationHook = _has_nothing
 _public_assistants: PublicAssistants = _none_is_public
+_assistant_names: AssistantNames = _none_has_a_name
 
 
 def register_assistant_check(check: AssistantCheck) -> None:
@@ -77,13 +84,34 @@ def register_public_assistants(find: PublicAssistants) -> None:
     _public_assistants = find
 
 
-def register_organization_closer(hide: OrganizationCloser) -> None:
+def register_assistant_names(find: AssistantNames) -> None:
+    """Register who knows the names of assistants; a later one replaces it."""
+    global _assistant_names
+    _assistant_names = find
+
+
+def register_organization_closer(hide: OrganizationHook) -> None:
     """Register who hides what packages above keep of an organization; a later one replaces it.
 
     `hide` runs in the transaction that closes the organization; the rows are deleted afterwards.
     """
     global _hide_organization
     _hide_organization = hide
+
+
+def register_newcomer(receive: OrganizationHook) -> None:
+    """Register who gives an organization that somebody made for themselves what it begins with; a
+    later one replaces it.
+
+    `receive` runs in the transaction that makes it.
+    """
+    global _receive_newcomer
+    _receive_newcomer = receive
+
+
+def receive_newcomer(organization_id: UUID) -> None:
+    """Give a new organization what it begins with. Call it inside a transaction."""
+    _receive_newcomer(organization_id)
 
 
 def hide_organization(organization_id: UUID) -> None:
@@ -98,6 +126,11 @@ def sees_assistant(principal: Principal, assistant_id: UUID) -> bool:
 def assistant_libraries(principal: Principal) -> Collection[UUID]:
     """Return ids of libraries, or a query for them."""
     return _assistant_libraries(principal)
+
+
+def assistant_names(assistant_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """Return the names of those that the tenant at work may see. One query."""
+    return _assistant_names(assistant_ids)
 
 
 def public_assistants(assistant_ids: Collection[UUID]) -> Mapping[UUID, PublicAssistant]:

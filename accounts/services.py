@@ -11,7 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
+import structlog
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -19,17 +21,30 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
+from redis.exceptions import RedisError
 
 from accounts.audit.recording import Detail, record
 from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
-from accounts.models import GRANTS, ApiKey, Invitation, Membership, Organization, Role, User
+from accounts.mail.outbox import Recipient, post_mail, sends_mail
+from accounts.models import (
+    GRANTS,
+    ApiKey,
+    Invitation,
+    MailKind,
+    Membership,
+    Organization,
+    Role,
+    User,
+)
 from accounts.principal import Actor, Principal
+from accounts.registry import receive_newcomer
 from accounts.sign_in.applications import SCOPE as OAUTH_SCOPE
 from accounts.sign_in.applications import end_tokens, key_of_application
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
+from accounts.sign_in.rates import spend_invitation_mail
 from amber.lib.database.rows import Row
-from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
+from amber.lib.errors import Conflict, Forbidden, Invalid, Missing, RateLimited
 from amber.lib.secrets import is_well_formed, new_api_key, prefix_of, sha256_hex
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -42,6 +57,8 @@ _NOT_OPEN = (
     "no longer invite people to this role. Ask for a new one."
 )
 SLUG_CHARS = "abcdefghijkmnpqrstuvwxyz23456789"
+
+logger = structlog.get_logger(__name__)
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -112,7 +129,9 @@ def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
 
 @transaction.atomic(durable=True)
 def create_organization(user: User, *, name: str) -> Organization:
-    """Create an organization that the user owns."""
+    """Create an organization that the user owns. Raises Conflict if they own as many as people may."""
+    if not user.is_staff:
+        _check_organizations_of(user)
     return _create_organization(user, name=name, personal=False)
 
 
@@ -219,10 +238,13 @@ def invite(
 ) -> tuple[Invitation, str]:
     """Return an invitation and its token, which is kept nowhere. Replaces an open one.
 
+    The link is mailed where mail is sent and the inviter's rate allows it (`is_mailed`).
+
     Raises Forbidden, Conflict.
     """
     _check_authority(by, over=role)
     _check_personal(organization, role)
+    is_mailed = _may_mail(by)
     token = secrets.token_urlsafe(INVITATION_TOKEN_BYTES)
     try:
         with transaction.atomic(durable=True):
@@ -238,7 +260,10 @@ def invite(
                 token_sha256=sha256_hex(token),
                 invited_by=by.user,
                 expires_at=timezone.now() + INVITATION_LIFETIME,
+                is_mailed=is_mailed,
             )
+            if is_mailed:
+                _mail_invitation(invitation, token)
             record(
                 by.actor,
                 AuditAction.MEMBER_INVITED,
@@ -397,6 +422,40 @@ def let_application_in(
     return key
 
 
+# -- Mails -------------------------------------------------------------------------------------
+
+
+def _may_mail(by: Principal) -> bool:
+    """Whether an invitation may be mailed now; without Redis none is, as nobody counts them."""
+    if by.user_id is None or not sends_mail():
+        return False
+    try:
+        spend_invitation_mail(by.user_id)
+    except (RateLimited, RedisError, OSError) as error:
+        logger.warning("invitation_not_mailed", reason=type(error).__name__)
+        return False
+    return True
+
+
+def _mail_invitation(invitation: Invitation, token: str) -> None:
+    """Mail the link, in the language of whoever has the address, or else of the inviter."""
+    inviter, email = invitation.invited_by, invitation.email
+    invited = User.objects.filter(email__iexact=email).only("language").first()
+    language = (invited or inviter).language if invited or inviter else ""
+    post_mail(
+        MailKind.INVITATION,
+        Recipient(email, language=language),
+        cause=f"invitation:{invitation.pk}",
+        organization_id=invitation.organization_id,
+        details={
+            "organization": invitation.organization.name,
+            "inviter": (inviter.name or inviter.email) if inviter else "",
+            "until": f"{invitation.expires_at:%Y-%m-%d}",
+            "token": token,
+        },
+    )
+
+
 # -- Shared ------------------------------------------------------------------------------------
 
 
@@ -408,7 +467,22 @@ def _create_organization(user: User, *, name: str, personal: bool) -> Organizati
         personal=personal,
     )
     Membership.objects.create(organization=organization, user=user, role=Role.OWNER)
+    if not user.is_staff:
+        receive_newcomer(organization.pk)
     return organization
+
+
+def _check_organizations_of(user: User) -> None:
+    """Raise Conflict if the user owns as many as people may. Two queries; two at once count in turn."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    owned = Membership.objects.filter(
+        user=user, role=Role.OWNER, organization__personal=False, organization__deleted_at=None
+    )
+    if owned.count() >= settings.AMBER_MAX_ORGANIZATIONS:
+        raise Conflict(
+            f"You have reached the limit of {settings.AMBER_MAX_ORGANIZATIONS} organizations that one "
+            "person may own."
+        )
 
 
 def _add_member(

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
+from amber.web.openapi_introduction import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
 
@@ -22,7 +23,7 @@ SECRET_KEY = env.text("AMBER_SECRET_KEY")
 AMBER_SECRET_KEYS = env.secret_keys("AMBER_SECRET_KEYS")
 DEBUG = env.flag("AMBER_DEBUG", False)
 ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
-AMBER_PUBLIC_URL = env.text("AMBER_PUBLIC_URL").rstrip("/")
+AMBER_PUBLIC_URL = env.address("AMBER_PUBLIC_URL").rstrip("/")
 CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS")
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_HEADERS = [
@@ -89,7 +90,7 @@ AMBER_IDLE_SECONDS = env.number("AMBER_IDLE_SECONDS", 60, least=0.1)
 AMBER_TURN_SECONDS = env.number("AMBER_TURN_SECONDS", 300, least=1)
 AMBER_PROVIDER_RETRIES = env.integer("AMBER_PROVIDER_RETRIES", 2)
 AMBER_EMBEDDING_CONCURRENCY = env.integer("AMBER_EMBEDDING_CONCURRENCY", 4, least=1)
-AMBER_RERANK_URL = env.text("AMBER_RERANK_URL")
+AMBER_RERANK_URL = env.address("AMBER_RERANK_URL")
 AMBER_RERANK_MODEL = env.text("AMBER_RERANK_MODEL")
 AMBER_RERANK_API_KEY = env.text("AMBER_RERANK_API_KEY")
 AMBER_RERANK_TURN_SECONDS = env.number("AMBER_RERANK_TURN_SECONDS", 0)
@@ -103,7 +104,7 @@ AMBER_STREAM_HEARTBEAT_SECONDS = env.number("AMBER_STREAM_HEARTBEAT_SECONDS", 15
 AMBER_STATELESS_KEEP_SECONDS = env.integer("AMBER_STATELESS_KEEP_SECONDS", 3_600)
 AMBER_RATE_ORGANIZATION = env.integer("AMBER_RATE_ORGANIZATION", 0)
 AMBER_RATE_KEY = env.integer("AMBER_RATE_KEY", 6_000)
-AMBER_RATE_USER = env.integer("AMBER_RATE_USER", 600)
+AMBER_RATE_USER = env.integer("AMBER_RATE_USER", 240)
 AMBER_RATE_GUEST = env.integer("AMBER_RATE_GUEST", 30)
 AMBER_RATE_GUEST_TOKEN = env.integer("AMBER_RATE_GUEST_TOKEN", 60)
 AMBER_RATE_ADMIN_SIGN_IN = env.integer("AMBER_RATE_ADMIN_SIGN_IN", 10)
@@ -121,12 +122,22 @@ AMBER_TOOL_LOG_DAYS = env.integer("AMBER_TOOL_LOG_DAYS", 30, least=1)
 AMBER_WEBHOOK_LOG_DAYS = env.integer("AMBER_WEBHOOK_LOG_DAYS", 14, least=2)
 AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
 AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 128, least=1)
+AMBER_INGEST_CONCURRENCY = env.integer("AMBER_INGEST_CONCURRENCY", 2, least=1)
+AMBER_TURNS_PER_ORGANIZATION = env.integer(
+    "AMBER_TURNS_PER_ORGANIZATION", AMBER_CHAT_CONCURRENCY * 3 // 4
+)
+AMBER_QUEUE_SECONDS = env.number("AMBER_QUEUE_SECONDS", 30)
+AMBER_STREAMS_PER_USER = env.integer("AMBER_STREAMS_PER_USER", 50)
+AMBER_STREAMS_PER_KEY = env.integer("AMBER_STREAMS_PER_KEY", 500)
+AMBER_STREAMS_PER_ORGANIZATION = env.integer("AMBER_STREAMS_PER_ORGANIZATION", 1_000)
 AMBER_CHAT_WORKERS = env.integer("AMBER_CHAT_WORKERS", 0, least=0)
 AMBER_WEB_PROCESSES = env.integer("AMBER_WEB_PROCESSES", 0, least=0)
 AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
 AMBER_PREPARED_STATEMENTS = env.flag("AMBER_PREPARED_STATEMENTS", True)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", False)
+AMBER_NEW_ORGANIZATION_TOKENS = env.integer("AMBER_NEW_ORGANIZATION_TOKENS", 200_000)
+AMBER_MAX_ORGANIZATIONS = env.integer("AMBER_MAX_ORGANIZATIONS", 10)
 
 # -- Services of the operator's that built-in tools use -------------------------------------------
 AMBER_SEARXNG_URL = env.address("AMBER_SEARXNG_URL")
@@ -157,6 +168,7 @@ AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 # without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
+    "django.contrib.humanize",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.headless",
     "drf_spectacular",
@@ -198,7 +210,7 @@ MIDDLEWARE = [
     "amber.web.page_files.PageFilesMiddleware",
     "amber.web.answer_policy.keep_out_of_caches",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "amber.web.health.HostsOfPeopleMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -213,6 +225,8 @@ UNFOLD = {
     "SITE_TITLE": "Amber",
     "SITE_HEADER": "Amber",
     "SITE_URL": "/api/docs/",
+    "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
+    "SIDEBAR": {"navigation": "amber.front_page.navigation.side_bar"},
     "LOGIN": {"form": "accounts.auth_pages.admin_login.SignInForm"},
 }
 ASGI_APPLICATION = "amber.asgi.application"
@@ -253,7 +267,7 @@ for _alias, _database in DATABASES.items():
         "max_size": AMBER_DB_POOL,
         "timeout": 10,
     }
-REDIS_URL = env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+REDIS_URL = env.redis("REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
 }
@@ -261,12 +275,20 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MEDIA_ROOT = AMBER_VAR_DIR / "files"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+# The image has the folder, and in it what `collectstatic` published; elsewhere files are served from where
+# they are installed.
+STATIC_ROOT = _folder if (_folder := BASE_DIR / "staticfiles").is_dir() else None
+WHITENOISE_USE_FINDERS = STATIC_ROOT is None
+_STATIC_FILES = (
+    "amber.web.static_files.PublishedStaticFiles"
+    if STATIC_ROOT
+    else "django.contrib.staticfiles.storage.StaticFilesStorage"
+)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {"BACKEND": _STATIC_FILES},
 }
 STATIC_URL = "/static/"
-WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(AMBER_MAX_IMPORT_BYTES, AMBER_MAX_UPLOAD_BYTES)
 
@@ -313,13 +335,14 @@ CSRF_FAILURE_VIEW = "amber.lib.rest.api.csrf_failure"
 CSRF_COOKIE_HTTPONLY = False
 SESSION_COOKIE_SAMESITE = "Lax"
 globals().update(env.mail_server("AMBER_SMTP_URL"))
-_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
-if AMBER_OPEN_SIGNUP and not _SENDS_MAIL:
+AMBER_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
+if AMBER_OPEN_SIGNUP and not AMBER_SENDS_MAIL:
     raise ImproperlyConfigured(
         "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: people who sign up prove their address by mail."
     )
 # People must follow the link that was mailed to them before they can sign in.
-ACCOUNT_EMAIL_VERIFICATION = "mandatory" if _SENDS_MAIL else "none"
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if AMBER_SENDS_MAIL else "none"
+AMBER_RATE_INVITATION_MAIL = env.integer("AMBER_RATE_INVITATION_MAIL", 50)
 DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
 # -- REST
@@ -338,10 +361,15 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Amber",
     "VERSION": AMBER_VERSION,
-    "DESCRIPTION": "Assistants, chats and turns. Errors have one form: docs/errors.md lists them.",
+    "DESCRIPTION": INTRODUCTION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # As JavaScript, since it names the plugin of amber/static/amber/api-docs.js. The key stays in this browser alone.
+    "SWAGGER_UI_SETTINGS": """{
+        deepLinking: true, docExpansion: "list", filter: true, persistAuthorization: true,
+        displayRequestDuration: true, defaultModelsExpandDepth: 0, plugins: [AmberPlugin],
+    }""",
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
@@ -457,8 +485,6 @@ LOGGING: dict[str, Any] = {
         "client": {"level": "CRITICAL"},
         # A wrong Host header is answered with 400; a traceback for each would fill the disk.
         "django.security.DisallowedHost": {"level": "CRITICAL"},
-        "celery": {"level": "INFO"},
-        "celery.app.trace": {"level": "WARNING"},
-        "celery.worker.strategy": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
     },
 }

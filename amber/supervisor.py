@@ -25,6 +25,7 @@ from amber.processes import Account, kill_session, spawn
 SETTLED_SECONDS = 30
 LONGEST_PAUSE_SECONDS = 30
 TICK_SECONDS = 0.5
+LONG_LOG_BYTES = 10_000_000
 
 
 @dataclass(eq=False)
@@ -42,6 +43,9 @@ class Child:
     cwd: Path = Path("/")
     restarts: bool = True
     longest_pause_seconds: float = LONGEST_PAUSE_SECONDS
+    log: Path | None = None  # what it prints goes there, and is not passed on
+    keeps: tuple[str, ...] = ()  # lines that begin so are kept for the start's last word
+    kept: list[str] = field(default_factory=list, repr=False)
     process: Popen[bytes] | None = None
     started_at: float = 0
     restart_at: float | None = None
@@ -138,8 +142,7 @@ class Supervisor:
                 self._spawn(child)
 
     def _spawn(self, child: Child) -> None:
-        reader, writer = os.pipe()
-        os.set_blocking(reader, False)
+        writer = self._open_log(child.log) if child.log else self._open_pipe(child)
         child.restart_at, child.started_at = None, time.monotonic()
         child.process = spawn(
             child.argv,
@@ -150,7 +153,19 @@ class Supervisor:
             cwd=child.cwd,
         )
         os.close(writer)
+
+    def _open_pipe(self, child: Child) -> int:
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
         self._selector.register(reader, selectors.EVENT_READ, child)
+        return writer
+
+    def _open_log(self, log: Path) -> int:
+        """Open the log at its end; a long one becomes `….1` first."""
+        with contextlib.suppress(FileNotFoundError):
+            if log.stat().st_size > LONG_LOG_BYTES:
+                log.rename(f"{log}.1")
+        return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def _on_death(self, child: Child, process: Popen[bytes]) -> None:
         kill_session(process)  # a dead worker's own children must not go on
@@ -160,7 +175,8 @@ class Supervisor:
         child.early_deaths = 0 if lived_seconds > SETTLED_SECONDS else child.early_deaths + 1
         pause = min(0.25 * 2**child.early_deaths, child.longest_pause_seconds)
         child.restart_at = time.monotonic() + (pause if child.early_deaths else 0)
-        self.say(f"{child.name} ended with status {process.returncode} and will be restarted.")
+        see = f" Its log: {child.log}" if child.log else ""
+        self.say(f"{child.name} ended with status {process.returncode} and will be restarted.{see}")
 
     def _pass_on(self, child: Child, descriptor: int) -> None:
         """Print the complete lines of a child's output; at its end also the incomplete one."""
@@ -173,8 +189,10 @@ class Supervisor:
             self._selector.unregister(descriptor)
             os.close(descriptor)
             lines, child.unfinished_line = [child.unfinished_line], b""
-        for line in lines:
-            if line.strip():
+        for line in filter(bytes.strip, lines):
+            if child.keeps and (text := line.decode(errors="replace")).startswith(child.keeps):
+                child.kept.append(text)
+            else:
                 self._print(child.name, line)
 
     def _print(self, name: str, line: bytes) -> None:

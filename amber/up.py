@@ -24,10 +24,12 @@ from amber.supervisor import Child, Supervisor
 HERE = Path(__file__).resolve().parent.parent
 ROLES = ("bootstrap", "web", "chat", "ingest")
 STANDALONE = ("backup", "restore")
-STOP_ORDER = (("bootstrap",), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
+STOP_ORDER = (("bootstrap", "docs"), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
 
+CREDENTIALS = ("Administrator: ", "Password, shown only once: ", "API key of ")
+"""How the bootstrap's lines begin that a first start shows in a box, last of all."""
 WEB_GRACE_SECONDS = 5  # for open streams: their viewers resume elsewhere by Last-Event-ID
 INGEST_GRACE_SECONDS = 10  # a document resumes at its last stage
 MARGIN_SECONDS = 10  # for a worker to store what it released after its grace
@@ -128,6 +130,9 @@ def main(roles: Sequence[str] = ()) -> int:
     except (StartError, embedded.EmbeddedError) as error:
         supervisor.say(str(error))
         return 1
+    except OSError as error:
+        supervisor.say(f"Amber cannot use {error.filename}: {error.strerror}.")
+        return 1
 
 
 def _run(
@@ -141,14 +146,21 @@ def _run(
         _check_port(_host(environ), _port(environ))
     grace_seconds = _grace(environ)
     argv = commands(environ)
+    environ = installation.make_secrets(var) | environ
+    environ |= {"CELERY_SKIP_CHECKS": "1", "PYTHONUNBUFFERED": "1", "AMBER_VAR_DIR": str(var)}
+    _check_settings(environ, knocks="bootstrap" in roles)
+    bootstrap = Child(
+        "bootstrap", argv["bootstrap"], environ, restarts=False, cwd=HERE, keeps=CREDENTIALS
+    )
+    if roles is ROLES:
+        supervisor.say(_first_words(var))
     try:
-        environ = installation.make_secrets(var) | environ
-        environ |= {"CELERY_SKIP_CHECKS": "1", "PYTHONUNBUFFERED": "1", "AMBER_VAR_DIR": str(var)}
         addresses = _start_servers(supervisor, var, environ)
         if roles is ROLES:  # a part starts no servers: it must not forget those of the whole
             installation.remember_addresses(var, addresses)
         environ |= addresses
-        if "bootstrap" in roles and not _bootstrap(supervisor, argv["bootstrap"], environ):
+        bootstrap.env = environ
+        if "bootstrap" in roles and not _bootstrap(supervisor, bootstrap):
             return 0 if supervisor.stop_requests else 1
         environ.pop("AMBER_OWNER_DATABASE_URL", None)  # what answers requests never migrates
         if "web" in roles and process_count("web", environ) > 1:
@@ -159,11 +171,15 @@ def _run(
             for _ in range(1 if role == "web" else process_count(role, environ)):
                 supervisor.start(Child(role, argv[role], environ, grace_seconds=grace, cwd=HERE))
         if "web" in roles and supervisor.wait_until(lambda: _is_healthy(environ)):
-            supervisor.say(_banner(environ, var, time.monotonic() - began))
+            supervisor.say(f"Amber is ready, after {time.monotonic() - began:.1f} seconds.")
+            _show_credentials(supervisor, bootstrap)
+            supervisor.say(_next_steps(environ, var))
+            _build_docs(supervisor, environ)
         supervisor.watch()
         supervisor.say("Stopping. Press Ctrl-C again to stop without waiting for running turns.")
         return 0
     finally:
+        _show_credentials(supervisor, bootstrap)  # also if the web never came: they are told once
         for names in STOP_ORDER:
             supervisor.stop(*names)
 
@@ -217,6 +233,7 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
             yields=False,
             orphaned=server.stop_signal,
             account=server.account,
+            log=var / f"{server.name}.log",
             longest_pause_seconds=SERVER_PAUSE_SECONDS,
         )
         supervisor.start(child)
@@ -230,13 +247,18 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
     return addresses
 
 
-def _bootstrap(supervisor: Supervisor, argv: list[str], environ: Mapping[str, str]) -> bool:
+def _bootstrap(supervisor: Supervisor, child: Child) -> bool:
     """Migrate and create the first rows; return False if that failed or a stop was asked for."""
-    child = Child("bootstrap", argv, environ, restarts=False, cwd=HERE)
     if not supervisor.stop_requests:
         supervisor.start(child)
         supervisor.wait_until(lambda: not child.is_alive)
     return child.process is not None and child.process.returncode == 0
+
+
+def _build_docs(supervisor: Supervisor, environ: Mapping[str, str]) -> None:
+    """Build the site at /docs/ beside what runs; ends at once if it is there already."""
+    argv = [sys.executable, "-m", "amber.docs_site.build", "--yielding"]
+    supervisor.start(Child("docs", argv, environ, grace_seconds=1, restarts=False, cwd=HERE))
 
 
 @contextlib.contextmanager
@@ -278,9 +300,23 @@ def _marked_with(mark: str) -> list[int]:
     return [int(line.split()[0]) for line in said.splitlines() if wanted in line.split()]
 
 
+def _check_settings(environ: Mapping[str, str], *, knocks: bool) -> None:
+    """Let a child read all settings, before anything starts. Raises StartError with what it says."""
+    argv = [sys.executable, "-m", "amber.setup.check", *(["--servers"] if knocks else [])]
+    done = subprocess.run(
+        argv, env={**environ}, cwd=HERE, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise StartError((done.stdout or done.stderr).strip())
+
+
 def _check_port(host: str, port: int) -> None:
     """Raise StartError if another program listens there."""
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise StartError(f"AMBER_HOST={host!r}: must be an address of this machine.") from None
+    family, kind, _, _, address = found[0]
     with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -303,16 +339,28 @@ def _is_healthy(environ: Mapping[str, str]) -> bool:
         return False
 
 
-def _banner(environ: Mapping[str, str], var: Path, seconds: float) -> str:
+def _first_words(var: Path) -> str:
+    if (var / "postgres").exists():
+        return "Starting."
+    return "Starting for the first time: making a database, which takes some seconds."
+
+
+def _show_credentials(supervisor: Supervisor, bootstrap: Child) -> None:
+    """Print what the bootstrap made and nobody can look up later, in a box; once."""
+    kept, bootstrap.kept = bootstrap.kept, []
+    if not kept:
+        return
+    width = max(map(len, kept))
+    edge = f"+{'-' * (width + 2)}+"
+    supervisor.say("\n".join([edge, *(f"| {line:{width}} |" for line in kept), edge]))
+
+
+def _next_steps(environ: Mapping[str, str], var: Path) -> str:
     here = f"http://{_host(environ).replace('0.0.0.0', '127.0.0.1')}:{_port(environ)}"
-    return f"""
-Amber is ready, after {seconds:.1f} seconds.
-    To sign in and chat {here}/
-    API and its pages   {here}/api/docs/
-    Administration      {here}/admin/
-    Data                {var}
-Ctrl-C stops everything; the next start finds it as it was.
-"""
+    return f"""1. Sign in and chat     {here}/
+2. Name a model         {here}/admin/, or OPENAI_API_KEY in .env
+3. Read on              {here}/docs/, and for the API /api/docs/
+Ctrl-C stops everything; the next start finds it as it was, in {var}"""
 
 
 if __name__ == "__main__":

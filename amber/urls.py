@@ -2,9 +2,11 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from amber.web import health
+from amber.web.docs_pages import show_docs
 from amber.web.openapi_view import SchemaView
 from amber.web.page import page_urls
 from tools.api.connect_views import ConnectedView
@@ -34,5 +36,8 @@ urlpatterns = [
     path("tools/connected", ConnectedView.as_view(), name="tool-connected"),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path("docs", RedirectView.as_view(pattern_name="docs-site", permanent=True)),
+    path("docs/", show_docs, name="docs-site"),
+    path("docs/<path:path>", show_docs, name="docs-page"),
     *page_urls(),  # last: what no page of the server's own has
 ]

@@ -1,114 +1,97 @@
 """Show operators assistants with their grants, tools and scene prompts, and let them try one."""
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
 
-from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch, reverse
-from rest_framework.exceptions import ValidationError
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils.formats import number_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _l
 from unfold.admin import StackedInline, TabularInline
 from unfold.decorators import action
 
-from accounts.api.serializers import browser_origin
 from accounts.audit.actors import operator_of
-from amber.lib.errors import Invalid
 from amber.lib.operator_pages import PagedAdmin
 from assistants import services
+from assistants.admin_pages.forms import (
+    AssistantForm,
+    AssistantGrantForm,
+    BindingForm,
+    OrganizationChoice,
+    OrganizationChoicesView,
+    ScenePromptForm,
+)
+from assistants.admin_pages.tabs import TABS, draw_tabs
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
-from assistants.slugs import looks_like_id
-from providers.registry import is_known_alias
 
 TRY_ROUTE = "admin:chats_try_assistant"
 """Takes the assistant's id. The app `chats`, which this one may not import, serves the route."""
 
+TRY_TEMPLATE: Final = "admin/chats/conversation.html"
+"""The conversation, drawn beside the form where the route is served."""
 
-class AssistantForm(forms.ModelForm[Assistant]):
-    """Refuses rows of another organization, and values that no turn could use."""
-
-    class Meta:
-        model = Assistant
-        fields = "__all__"  # noqa: DJ007  # the page names its fields
-
-    def clean_model(self) -> str:
-        alias: str = self.cleaned_data["model"]
-        if alias != self.initial.get("model") and not is_known_alias(alias):
-            raise forms.ValidationError("No enabled model has this alias.")
-        return alias
-
-    def clean_slug(self) -> str:
-        slug: str = self.cleaned_data["slug"]
-        if looks_like_id(slug):
-            raise forms.ValidationError("A slug must not look like an id.")
-        return slug
-
-    def clean_disabled_builtin_tools(self) -> list[str]:
-        names: list[str] = self.cleaned_data["disabled_builtin_tools"]
-        try:
-            services.check_builtin_tools(names, kept=self.instance.disabled_builtin_tools)
-        except Invalid as error:
-            raise forms.ValidationError(error.message)
-        return names
-
-    def clean_public_origins(self) -> list[str]:
-        """Write origins as browsers do: any other form would never match."""
-        try:
-            return [browser_origin(text) for text in self.cleaned_data["public_origins"]]
-        except ValidationError as error:
-            raise forms.ValidationError([str(said) for said in error.detail])
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        library = cleaned.get("library")
-        if library is not None and library.organization_id != _organization_id(self):
-            self.add_error("library", "This library belongs to another organization.")
-        return cleaned
+quality_panels: list[Callable[[Assistant], SafeString]] = []
+"""What apps above this one show on the tab "Quality"; they add to it when the admin starts."""
 
 
-class BindingForm(forms.ModelForm[AssistantTool]):
-    def clean_tool(self) -> Any:
-        tool = self.cleaned_data["tool"]
-        assistant = self.instance.assistant
-        if tool.organization_id != assistant.organization_id:
-            raise forms.ValidationError("This tool belongs to another organization.")
-        return tool
+class OfOrganization:
+    """Offers rows of the assistant's organization only, once it is known."""
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        page: Any = self
+        if db_field.name in page.autocomplete_fields and db_field.name != "organization":
+            found = request.resolver_match
+            assistant_id = found.kwargs.get("object_id") if found else None
+            kwargs["widget"] = OrganizationChoice(
+                db_field, page.admin_site, assistant_id=assistant_id
+            )
+        parent: Any = super()
+        return parent.formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Read what the rows refer to with them: the form names it without asking again."""
+        parent: Any = super()
+        page: Any = self
+        return parent.get_queryset(request).select_related(*page.autocomplete_fields)
 
 
-class BindingInline(TabularInline):
+class BindingInline(OfOrganization, TabularInline):
     model = AssistantTool
     form = BindingForm
+    verbose_name = _l("connected tool")
+    verbose_name_plural = _l("connected tools")
+    hide_title = True
     fields = ("tool", "functions")
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("tool",)
+    autocomplete_fields = ("tool",)
     extra = 0
 
 
-class AssistantGrantForm(forms.ModelForm[AssistantGrant]):
-    def clean_group(self) -> Any:
-        group = self.cleaned_data["group"]
-        # The assistant itself may be new: the row could not read it yet.
-        assistant: Any = self.fields["assistant"]
-        if group.organization_id != assistant.parent_instance.organization_id:
-            raise forms.ValidationError("This group belongs to another organization.")
-        return group
-
-
-class AssistantGrantInline(TabularInline):
+class AssistantGrantInline(OfOrganization, TabularInline):
     model = AssistantGrant
     form = AssistantGrantForm
+    verbose_name = _l("group that may use or edit it")
+    verbose_name_plural = _l("groups that may use or edit it")
+    hide_title = True
     fields = ("group", "right")
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("group",)
+    autocomplete_fields = ("group",)
     extra = 0
 
 
 class ScenePromptInline(StackedInline):
     model = ScenePrompt
+    form = ScenePromptForm
     fields = ("label", "prompt", "examples", "temperature", "top_p")
     extra = 0
 
 
 @admin.register(Assistant)
-class AssistantAdmin(PagedAdmin):
+class AssistantAdmin(OfOrganization, PagedAdmin):
     form = AssistantForm
     inlines = (AssistantGrantInline, BindingInline, ScenePromptInline)
     list_display = (
@@ -124,45 +107,80 @@ class AssistantAdmin(PagedAdmin):
     list_filter = ("shared", "public")
     list_select_related = ("organization", "user")
     search_fields = ("name", "slug")
-    fields = (
-        "organization",
-        "user",
-        "name",
-        "slug",
-        "description",
-        "prompt",
-        "model",
-        ("temperature", "top_p"),
-        "library",
-        ("shared", "public"),
-        ("public_origins", "guest_files"),
-        ("disable_default_prompt", "disable_web_browsing", "disable_memory"),
-        "enable_memory_for_assistant_api",
-        ("disabled_builtin_tools", "untrusted_calls"),
-        "hide_reasoning",
-        "total_token_usage",
+    fieldsets = tuple(
+        (tab.title, {"classes": ("tab",), "fields": tab.fields, "description": tab.words})
+        for tab in TABS
     )
-    raw_id_fields: ClassVar[tuple[str, ...]] = ("organization", "user", "library")
-    readonly_fields = ("total_token_usage",)
-    help_texts: ClassVar[dict[str, str]] = {
-        "slug": "Programs call it assistant:slug. Unique in the organization.",
-        "model": "The alias of a language model. Empty or auto: the default model.",
-        "temperature": "From 0 to 2. Empty: the provider's default.",
-        "top_p": "From 0 to 1. Empty: the provider's default.",
-        "library": "Searched for every question.",
-        "shared": "All members of the organization can use it.",
-        "public": "Anyone can use it, without an account.",
-        "public_origins": "Sites it can be used from, such as https://example.com, separated by "
-        "commas. Empty: any site.",
-        "guest_files": "Guests can send files.",
-        "enable_memory_for_assistant_api": "Use memory for API keys and guests too.",
-        "disabled_builtin_tools": "Names of built-in tools, separated by commas.",
-        "untrusted_calls": "Calls that could do harm, once a turn has read documents, pages, files or "
-        "results of tools.",
-        "hide_reasoning": "Nobody is shown what the model thinks before it answers.",
+    change_form_template = "admin/assistants/assistant_form.html"
+    compressed_fields = False  # beside the conversation there is no place for labels
+    autocomplete_fields = ("organization", "user", "library")
+    readonly_fields = ("tokens_used",)
+    help_texts: ClassVar[dict[str, Any]] = {
+        "user": _l("Who made it, and may change it."),
+        "slug": _l("Programs call it assistant:slug. Unique in the organization."),
+        "greeting": _l("What an empty chat says first. The model does not read it."),
+        "prompt": _l("What the model is told before every conversation."),
+        "disable_default_prompt": _l("Leave out the platform's and the organization's prompts."),
+        "temperature": _l("From 0 to 2. Empty: the provider's default."),
+        "top_p": _l("From 0 to 1. Empty: the provider's default."),
+        "library": _l("Searched for every question."),
+        "shared": _l("All members of the organization can use it."),
+        "public": _l("Anyone can use it, without an account."),
+        "guest_files": _l("Guests can send files."),
+        "enable_memory_for_assistant_api": _l("Use memory for API keys and guests too."),
+        "untrusted_calls": _l(
+            "Calls that could do harm, once a turn has read documents, pages, files or results of "
+            "tools."
+        ),
+        "hide_reasoning": _l("Nobody is shown what the model thinks before it answers."),
     }
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)
+
+    class Media:
+        css: ClassVar[dict[str, tuple[str, ...]]] = {
+            "all": (
+                "assistants/assistant_form.css",
+                "chats/try.css",
+                "chats/turn_pictures.css",
+            )
+        }
+        js = ("assistants/assistant_form.js",)
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
+        """Make a new assistant's slug of its name; programs know that of an old one."""
+        return {} if obj else {"slug": ("name",)}
+
+    def render_change_form(
+        self, request: HttpRequest, *args: Any, obj: Any = None, **kwargs: Any
+    ) -> HttpResponse:
+        """Lay the form on tabs; `args` begin with the page's context."""
+        context = args[0]
+        tabs = draw_tabs(context["adminform"], context["inline_admin_formsets"])
+        context["tabs"] = tabs
+        if obj is not None:
+            tabs[-1].panels = [panel(obj) for panel in quality_panels]
+            has_trial = self.has_try_it_permission(request, str(obj.pk))
+            context |= {"assistant": obj, "try_template": TRY_TEMPLATE if has_trial else ""}
+        return super().render_change_form(request, *args, obj=obj, **kwargs)
+
+    def get_urls(self) -> list[URLPattern]:
+        choices = path(
+            "<uuid:assistant_id>/choices/",
+            self.admin_site.admin_view(self.offer_choices),
+            name="assistants_assistant_choices",
+        )
+        return [choices, *super().get_urls()]
+
+    def offer_choices(self, request: HttpRequest, assistant_id: Any) -> HttpResponseBase:
+        """Answer what a field of the form searches for: rows of the assistant's organization."""
+        if not self.has_view_permission(request):
+            return HttpResponse(status=403)
+        organization_id = get_object_or_404(Assistant, pk=assistant_id).organization_id
+        view = OrganizationChoicesView.as_view(
+            admin_site=self.admin_site, organization_id=organization_id
+        )
+        return view(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Fix the organization: an assistant does not move to another tenant."""
@@ -187,13 +205,17 @@ class AssistantAdmin(PagedAdmin):
             was_public=bool(before.get("public")),
         )
 
-    @admin.action(description="Sign out all guests", permissions=["change"])
+    @admin.display(description=_l("tokens of all its turns"))
+    def tokens_used(self, assistant: Assistant) -> str:
+        return str(number_format(assistant.total_token_usage, use_l10n=True, force_grouping=True))
+
+    @admin.action(description=_l("Sign out all guests"), permissions=["change"])
     def dismiss_guests(self, request: HttpRequest, queryset: QuerySet[Assistant]) -> None:
         for assistant in queryset:
             services.dismiss_guests(assistant)
-        messages.success(request, "Guests of these assistants need a new token.")
+        messages.success(request, _("Guests of these assistants need a new token."))
 
-    @action(description="Try it", permissions=["try_it"])
+    @action(description=_l("Try it"), permissions=["try_it"])
     def try_it(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return HttpResponseRedirect(_try_address(object_id) or "..")
 
@@ -207,9 +229,3 @@ def _try_address(assistant_id: str) -> str:
         return reverse(TRY_ROUTE, args=[assistant_id])
     except NoReverseMatch:
         return ""
-
-
-def _organization_id(form: forms.ModelForm[Assistant]) -> Any:
-    """Return the organization that was chosen, or the row's if the form does not ask for one."""
-    chosen: Model | None = form.cleaned_data.get("organization")
-    return form.instance.organization_id if chosen is None else chosen.pk

@@ -1,7 +1,7 @@
 """Django's configuration of the app `assistants`.
 
 When it starts, it tells `accounts.registry` who sees which assistant, which libraries those have,
-and which of them take guests.
+which of them take guests, and what they are called.
 """
 
 from collections.abc import Collection
@@ -23,11 +23,13 @@ class AssistantsConfig(AppConfig):
         from accounts.registry import (
             register_assistant_check,
             register_assistant_libraries,
+            register_assistant_names,
             register_public_assistants,
         )
 
         register_assistant_check(_sees_assistant)
         register_assistant_libraries(_library_ids)
+        register_assistant_names(_names)
         register_public_assistants(_public_assistants)
 
 
@@ -46,6 +48,13 @@ def _library_ids(principal: Principal) -> Collection[UUID]:
     seen = Assistant.objects.visible_to(principal).filter(library__isnull=False)
     ids: Collection[UUID] = seen.values_list("library_id", flat=True)
     return ids
+
+
+def _names(assistant_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the assistants' names, by id. One query."""
+    from assistants.models import Assistant
+
+    return dict(Assistant.objects.filter(pk__in=assistant_ids).values_list("pk", "name"))
 
 
 def _public_assistants(assistant_ids: Collection[UUID]) -> "dict[UUID, PublicAssistant]":

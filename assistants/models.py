@@ -15,6 +15,9 @@ from providers.models import AUTO_ALIAS
 from tools.models import Tool
 from tools.protocol import UntrustedCalls
 
+MAX_QUESTIONS = 6
+"""More suggestions would hide the field in which people write their own question."""
+
 _TEMPERATURE = [MinValueValidator(0.0), MaxValueValidator(2.0)]
 _TOP_P = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
@@ -39,6 +42,7 @@ class Assistant(TenantRow):
     are the sites it may be used from (none: any), `guest_files` says whether guests may send
     files, and only guest tokens that carry the current `guest_epoch` are valid. `untrusted_calls` says
     what becomes of calls that could do harm once a turn has read what strangers wrote.
+    An empty chat shows `greeting` and offers `suggested_questions`.
     `hide_reasoning`: nobody is shown what the model thinks before it answers.
     """
 
@@ -46,6 +50,10 @@ class Assistant(TenantRow):
     name = models.CharField(max_length=200)
     slug = models.SlugField(max_length=80)
     description = models.TextField(blank=True, default="")
+    greeting = models.TextField(blank=True, default="", db_default="")
+    suggested_questions: "models.Field[Sequence[str], list[str]]" = ArrayField(
+        models.CharField(max_length=300), default=list, db_default=[], blank=True
+    )
     prompt = models.TextField(blank=True, default="")
     model = models.CharField(max_length=120, default=AUTO_ALIAS, blank=True)
     temperature = models.FloatField(null=True, blank=True, validators=_TEMPERATURE)

@@ -10,6 +10,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def main() -> int:
             say(f"{FOOTPRINT}:")
             findings += footprint.footprint(place, provider_url, is_quick=options.quick)
         if names := [name for name in STREAMS if name in wanted]:
-            findings += _streams(place, provider_url, names, is_quick=options.quick)
+            findings += _streams(place, provider_url, names, options)
         if ANATOMY in wanted:
             say(f"{ANATOMY}:")
             findings += anatomy(place, provider_url, is_quick=options.quick)
@@ -88,13 +89,19 @@ def main() -> int:
     return int(any("ERRORS" in finding.note for finding in findings))
 
 
-def _streams(place: Stand, provider_url: str, names: list[str], *, is_quick: bool) -> list[Finding]:
+def _streams(
+    place: Stand, provider_url: str, names: list[str], options: argparse.Namespace
+) -> list[Finding]:
     findings: list[Finding] = []
+    beside = place.litellm(provider_url) if "litellm" in options.beside else nullcontext()
     with (
         place.bare_proxy(provider_url) as (proxy_url, proxy),
+        beside as litellm_url,
         place.amber(provider_url) as amber,
     ):
-        participants = Participants(provider_url, proxy_url, proxy, amber, is_quick)
+        participants = Participants(
+            provider_url, proxy_url, proxy, amber, options.quick, litellm_url
+        )
         for name in names:
             say(f"{name}:")
             findings += uvloop.run(STREAMS[name](participants))
@@ -109,6 +116,14 @@ def _options() -> argparse.Namespace:
         action="append",
         choices=[FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH, IDLE_PAGES, SOAK],
         help=f"may be given repeatedly; {IDLE_PAGES} and {SOAK} run only when named",
+    )
+    parser.add_argument(
+        "--with",
+        dest="beside",
+        action="append",
+        default=[],
+        choices=["litellm"],
+        help="measure streams beside this gateway, too; it is installed when it is asked for first",
     )
     parser.add_argument("--minutes", type=float, default=120, help=f"how long {SOAK} lasts")
     parser.add_argument("--dense", action="store_true", help=f"{SOAK} asks as fast as it can")

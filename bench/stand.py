@@ -1,6 +1,6 @@
 """Start everything that is measured, as real processes on 127.0.0.1.
 
-These are the fake provider, the bare proxy in front of it, and Amber as `manage.py up` starts it,
+These are the fake provider, the bare proxy in front of it, LiteLLM's gateway if it is asked for, and Amber as `manage.py up` starts it,
 in a fresh folder. Nothing here measures streams; processes are found and stopped by their ids, and
 none outlives the bench.
 """
@@ -24,6 +24,7 @@ import psutil
 
 from amber import installation, processes, up
 from amber.lib.secrets import new_api_key
+from bench import litellm_gateway
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 120
@@ -143,6 +144,17 @@ class Stand:
             yield f"{url}/v1", psutil.Process(process.pid)
 
     @contextmanager
+    def litellm(self, provider_url: str) -> Iterator[str]:
+        """Start LiteLLM's gateway; yield its base URL. Installs it when it is asked for first."""
+        python = litellm_gateway.install(ROOT / "var" / "bench-litellm")
+        port = free_port()
+        argv = litellm_gateway.command(python, self.folder, provider_url=provider_url, port=port)
+        with self._running("litellm", argv, litellm_gateway.ENVIRON, python=python) as process:
+            url = f"http://127.0.0.1:{port}"
+            self._wait(process, "litellm", lambda: answers(f"{url}/health/liveliness"))
+            yield f"{url}/v1"
+
+    @contextmanager
     def amber(self, provider_url: str, **settings: str) -> Iterator[RunningAmber]:
         """Start all of Amber, ready to consume. A second one finds what the first left."""
         port = free_port()
@@ -182,11 +194,16 @@ class Stand:
 
     @contextmanager
     def _running(
-        self, name: str, argv: list[str], environ: Mapping[str, str]
+        self,
+        name: str,
+        argv: list[str],
+        environ: Mapping[str, str],
+        *,
+        python: Path = Path(sys.executable),
     ) -> Iterator["subprocess.Popen[bytes]"]:
         with self._log(name).open("ab") as log:
             process = processes.spawn(
-                [sys.executable, *argv],
+                [str(python), *argv],
                 env={**self._environ, **environ},
                 orphaned=SIGTERM,
                 output=log,

@@ -24,13 +24,17 @@ class Participants:
     proxy: psutil.Process
     amber: RunningAmber
     is_quick: bool
+    litellm_url: str | None = None
 
     def targets(self) -> list[Target]:
-        return [
-            openai_target("provider", self.provider_url),
-            openai_target("bare proxy", self.proxy_url),
-            amber_target(self.amber),
-        ]
+        """Return all that are asked by turns: the provider and the yardsticks, Amber last."""
+        urls = {
+            "provider": self.provider_url,
+            "bare proxy": self.proxy_url,
+            "LiteLLM": self.litellm_url,
+        }
+        asked = [openai_target(name, url) for name, url in urls.items() if url]
+        return [*asked, amber_target(self.amber)]
 
     def proxy_cpu_seconds(self) -> dict[str, float]:
         return {"proxy": cpu_seconds(self.proxy)}
@@ -74,15 +78,14 @@ async def burst(participants: Participants) -> list[Finding]:
     if participants.is_quick:
         load = Load(concurrent=8, tokens=20, per_worker=1, rounds=1, is_burst=True)
     found = await interleave(participants.targets(), load)
-    direct = found["provider"].ttft_ms
-    proxy, amber = (found[name].ttft_ms - direct for name in ("bare proxy", "amber"))
+    added = _added_ms(found)
     return [
         Finding(
             f"TTFT added, {load.concurrent} at once, against the bare proxy's",
-            amber / proxy,
+            added["amber"] / added["bare proxy"],
             "x",
             at_most=2,
-            note=_note(found.values()) + f"amber +{amber:.0f} ms, bare proxy +{proxy:.0f} ms",
+            note=_note(found.values()) + _shown(added),
             details=_details(found),
         )
     ]
@@ -92,7 +95,8 @@ async def cpu(participants: Participants) -> list[Finding]:
     load = Load(concurrent=32, tokens=100, per_worker=3, rounds=3)
     if participants.is_quick:
         load = Load(concurrent=4, tokens=20, per_worker=2, rounds=1)
-    _, proxy, amber = participants.targets()
+    targets = {target.name: target for target in participants.targets()}
+    proxy, amber = targets["bare proxy"], targets["amber"]
     meters = {"amber": participants.amber.cpu_seconds, "bare proxy": participants.proxy_cpu_seconds}
     databases_before = participants.amber.database_cpu_seconds()
     found = await interleave([proxy, amber], load, meters=meters)
@@ -143,17 +147,25 @@ async def long_chat(participants: Participants) -> list[Finding]:
 
 
 def _added(what: str, found: dict[str, Measured], *, at_most: float) -> Finding:
-    """Return Amber's median TTFT less the provider's own; the proxy's for comparison."""
-    direct = found["provider"].ttft_ms
-    added = {name: found[name].ttft_ms - direct for name in ("bare proxy", "amber")}
+    """Return Amber's median TTFT less the provider's own; the yardsticks' for comparison."""
+    added = _added_ms(found)
     return Finding(
         what,
-        added["amber"],
+        added.pop("amber"),
         "ms",
         at_most=at_most,
-        note=_note(found.values()) + f"bare proxy +{added['bare proxy']:.1f} ms",
+        note=_note(found.values()) + _shown(added),
         details=_details(found),
     )
+
+
+def _added_ms(found: dict[str, Measured]) -> dict[str, float]:
+    direct = found["provider"].ttft_ms
+    return {name: each.ttft_ms - direct for name, each in found.items() if name != "provider"}
+
+
+def _shown(added_ms: dict[str, float]) -> str:
+    return ", ".join(f"{name} +{each:.1f} ms" for name, each in added_ms.items())
 
 
 def _note(measured: Iterable[Measured]) -> str:

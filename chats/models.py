@@ -6,8 +6,8 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
-from django.db.models.functions import Now
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Now
 from django.utils import timezone
 from django.utils.functional import cached_property
 from pgvector.django import HalfVectorField
@@ -468,9 +468,24 @@ class Turn(TenantRow, Leased):
                 condition=Q(status__in=["queued", "running"]),
                 name="turn_live",
             ),
+            # Claims (chats.turns.claims): whose turns wait, and how many of an organization's run.
+            models.Index(
+                F("organization"),
+                Coalesce(F("guest_id"), Cast("user_id", models.TextField()), Value("")),
+                F("created_at"),
+                condition=Q(status="queued"),
+                name="turn_waiting",
+            ),
+            models.Index(
+                fields=["organization"], condition=Q(status="running"), name="turn_running"
+            ),
+            models.Index(
+                fields=["created_at"], condition=Q(status="queued"), name="turn_queue_age"
+            ),
             models.Index(
                 fields=["digest_at"], condition=Q(digest_at__isnull=False), name="turn_digest"
             ),
+            models.Index(fields=["ended_at"], condition=Q(status="failed"), name="turn_failed"),
         ]
 
     def __str__(self) -> str:

@@ -20,6 +20,7 @@ from accounts.tenancy.access import find_visible
 from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.round_trips import in_one_trip
 from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
 from assistants.models import Assistant
@@ -139,23 +140,24 @@ def post_message(
         raise _in_progress(live)
     if parent is None:
         parent = _end_of_branch(chat, live)
-    message = transcript.append(
-        chat,
-        parent,
-        role=role,
-        content=content,
-        file=file,
-        assistant=_author(role, assistant),
-        turn_id=new_id() if policy.starts_turn else None,
-    )
+    asked = (assistant or _own(chat, principal)) if policy.starts_turn else None
     turn = None
-    if policy.starts_turn:
-        asked = assistant or _own(chat, principal)
-        turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
-        chat.name = chat.name or name_by(message)
-    elif live is not None and live.tip_id == message.parent_id:
-        Turn.objects.filter(pk=live.pk).update(tip=message)
-    transcript.move_leaf(chat, message)
+    with in_one_trip():
+        message = transcript.append(
+            chat,
+            parent,
+            role=role,
+            content=content,
+            file=file,
+            assistant=_author(role, assistant),
+            turn_id=new_id() if policy.starts_turn else None,
+        )
+        if policy.starts_turn:
+            turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
+            chat.name = chat.name or name_by(message)
+        elif live is not None and live.tip_id == message.parent_id:
+            Turn.objects.filter(pk=live.pk).update(tip=message)
+        transcript.move_leaf(chat, message)
     if turn is None:
         tell_of_chat(chat)
     return _post_result(message, turn, claim)

@@ -26,6 +26,15 @@ class TurnStarted(_Event):
     message: dict[str, Any] | None = None
 
 
+class QueuePosition(_Event):
+    """Tells, before the turn starts, how many of the organization's turns wait up to this one, and why. Its
+    `seq` is 0: it has no place in the stream, and is told again when it changes."""
+
+    event: Literal["queue.position"] = "queue.position"
+    position: int
+    reason: str
+
+
 class TurnRestarted(_Event):
     """Takes back the text and reasoning of `step`, which begins again: another worker took over, or
     the provider was lost while the model only thought."""
@@ -127,6 +136,7 @@ class TurnSnapshot(_Event):
 
 Event = (
     TurnStarted
+    | QueuePosition
     | TurnRestarted
     | TextDelta
     | ReasoningDelta

@@ -81,7 +81,7 @@ def follow(turn_id: str, *, drop_after: int = 0) -> Iterator[Event]:
             time.sleep(1)
 
 
-class Shown:
+class ShownTurn:
     """The text on the screen: of the running step, and of messages that are stored already."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ def main() -> int:
         posted = call(
             "POST", f"chats/{chat_id}/messages/", question, Idempotency_Key=os.urandom(8).hex()
         )
-        shown = Shown()
+        shown = ShownTurn()
         ended = ""
         for event in follow(posted["turn"]["id"], drop_after=given.drop_after):
             shown.take(event)

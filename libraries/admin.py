@@ -4,17 +4,21 @@ The pages never show what files and documents say: names and addresses are peopl
 texts are, and paths lead to the bytes. They are read-only; operators can cancel work or retry it.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
+from unfold.decorators import action
 
 from accounts.admin import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
 from libraries.git import services
 from libraries.ingestion import document_services
+from libraries.ingestion.operator_page import ingestion_page
 from libraries.models import Document, DocumentStatus, File, Library, LibraryGrant, Repository
 
 
@@ -130,6 +134,7 @@ class DocumentAdmin(ReadOnlyAdmin):
     list_select_related = ("organization",)
     search_fields = ("=id", "=library__id", "=organization__slug")
     actions = ("retry_documents", "cancel_documents")
+    actions_list: ClassVar[list[str]] = ["ingestion"]
     fields = (
         "id",
         "organization",
@@ -155,6 +160,12 @@ class DocumentAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         rows: QuerySet[Document] = super().get_queryset(request)
         return rows.defer("name", "path", "source", "text", "pages", "metadata")
+
+    @action(description=_("Ingestion"), url_path="ingestion", permissions=["view"])
+    def ingestion(self, request: HttpRequest) -> HttpResponse:
+        """Show where documents are in ingestion, how fast it goes, and who waits."""
+        page = {**self.admin_site.each_context(request), **ingestion_page()}
+        return TemplateResponse(request, "admin/libraries/ingestion.html", page)
 
     @admin.display
     def chunks(self, document: Document) -> int:

@@ -334,6 +334,12 @@ class Document(TenantRow, Leased):
                 condition=Q(status="queued"),
                 name="document_queue",
             ),
+            # How many became ready, or failed, lately.
+            models.Index(
+                fields=["status", "ended_at"],
+                condition=Q(ended_at__isnull=False),
+                name="document_ended",
+            ),
         ]
 
     def __str__(self) -> str:

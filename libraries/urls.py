@@ -15,6 +15,11 @@ urlpatterns = [
     path("libraries/", views.LibrariesView.as_view(), name="libraries"),
     path("libraries/<uuid:library_id>/", views.LibraryView.as_view(), name="library"),
     path(
+        "libraries/<uuid:library_id>/ingestion/",
+        views.IngestionView.as_view(),
+        name="library-ingestion",
+    ),
+    path(
         "libraries/<uuid:library_id>/grants/",
         views.LibraryGrantsView.as_view(),
         name="library-grants",

@@ -63,6 +63,31 @@ class LibraryWithCountsWire(LibraryWire):
     documents: Annotated[DocumentCountsWire, "The number of documents by status."]
 
 
+class IngestionStepsWire(TypedDict):
+    fetching: Annotated[int, "Git imports that wait or run; each brings documents."]
+    queued: int
+    parsing: int
+    chunking: int
+    embedding: int
+    indexing: int
+    ready: int
+    failed: int
+    cancelled: int
+
+
+class IngestionWire(TypedDict):
+    """Where a library's documents are in ingestion, and how fast it goes."""
+
+    steps: Annotated[IngestionStepsWire, "The number of documents by step."]
+    put_off: Annotated[int, "Those of the queued that wait for their provider."]
+    documents_per_minute: Annotated[float, "Made ready in the last ten minutes."]
+    chunks_per_minute: Annotated[float, "Those of the same documents."]
+    mean_ms: Annotated[
+        dict[str, int], "The mean milliseconds of each finished stage, of the same documents."
+    ]
+    oldest_waiting_at: Annotated[Time | None, "When the oldest queued document was added."]
+
+
 class DocumentProgressWire(TypedDict):
     chunks: int
     embedded: int

@@ -1,4 +1,4 @@
-"""Define the rows that operating the platform needs: erasures, live workers, periodic jobs.
+"""Define the rows that operating the platform needs: erasures, live workers, periodic jobs, backups.
 
 The tables keep the names they had while `chats` held these models.
 """
@@ -63,6 +63,18 @@ class WorkerHeartbeat(Row):
 
     def __str__(self) -> str:
         return f"{self.worker} on {self.queue}"
+
+
+class BackupRecord(Row):
+    """A backup that was made at `created_at`, by Amber or, with `elsewhere`, by other means."""
+
+    elsewhere = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"], name="backup_time")]
+
+    def __str__(self) -> str:
+        return f"{self.created_at:%Y-%m-%d %H:%M}"
 
 
 class PeriodicJob(Row):

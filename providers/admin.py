@@ -13,11 +13,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget
 
-from accounts.models import Organization
-from amber.lib.errors import AmberError, Invalid
+from amber.lib.errors import AmberError
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
 from amber.lib.secrets import DecryptError
 from engine.provider.model import ProviderError
@@ -37,8 +37,7 @@ from providers.models import (
 from providers.presets import OTHER, PLACEHOLDER, PRESETS, preset_of
 from providers.setup.checks import check_models, models_to_check
 from providers.setup.listing import ListedUpstream, list_upstream, measure
-from providers.usage.chart import chart_of
-from providers.usage.report import UsageFilters, sum_by_groups
+from providers.usage.operator_page import usage_page
 
 _OF_ALL_MODELS: Final = {
     "alias": "The name that people and programs use. It can be pointed at another model later.",
@@ -46,7 +45,6 @@ _OF_ALL_MODELS: Final = {
     "encoding": "The tiktoken encoding that counts its tokens.",
     "price_in": "Price of a million prompt tokens, in the currency of your choice.",
 }
-BY_DAY: Final = "admin/providers/usage_by_day.html"
 UPSTREAM_MODELS: Final = "admin/providers/upstream_models.html"
 TEST: Final = "admin/providers/test_provider.html"
 _UNREADABLE_KEY: Final = "The stored key cannot be decrypted. Enter it again."
@@ -278,38 +276,12 @@ class UsageRecordAdmin(ReadOnlyAdmin):
     )
     list_filter = ("kind", "estimated")
     list_select_related = ("organization", "user")
-    actions_list: ClassVar[list[str]] = ["by_day"]
+    actions_list: ClassVar[list[str]] = ["report"]
 
-    @action(description="By day and model", url_path="by-day", permissions=["view"])
-    def by_day(self, request: HttpRequest) -> TemplateResponse:
-        """Show a chart and two tables of what all organizations used, or one of them."""
-        page = {**self.admin_site.each_context(request), "title": "Usage by day"}
-        page["slug"] = slug = request.GET.get("organization", "").strip()
-        try:
-            filters = UsageFilters.read(request.GET).with_both_dates()
-        except Invalid as error:
-            page["problem"] = error.message
-            return TemplateResponse(request, BY_DAY, page)
-        rows = UsageRecord.objects.all()
-        if slug:
-            rows = rows.filter(organization__in=Organization.objects.filter(slug=slug))
-        return TemplateResponse(request, BY_DAY, page | _by_day(filters, rows))
-
-
-def _by_day(filters: UsageFilters, rows: QuerySet[UsageRecord]) -> dict[str, Any]:
-    """Return the page's sums by day and by model. Two queries."""
-    chosen = filters.applied_to(rows)
-    days = sum_by_groups(chosen, ["day"])
-    since, until = filters.since, filters.until
-    assert since is not None, "they are bounded"
-    assert until is not None, "they are bounded"
-    return {
-        "since": since,
-        "until": until,
-        "days": days,
-        "models": sum_by_groups(chosen, ["model", "kind"]),
-        "chart": chart_of(days, since, until),
-    }
+    @action(description=_("Charts and CSV"), url_path="report", permissions=["view"])
+    def report(self, request: HttpRequest) -> HttpResponse:
+        """Show charts and tables of what all organizations used, or one of them."""
+        return usage_page(request, self.admin_site.each_context(request))
 
 
 @admin.register(Budget)
@@ -320,7 +292,16 @@ class BudgetAdmin(OperatorAdmin):
     list_filter = ("scope", "unit", "period")
     list_select_related = ("organization",)
     raw_id_fields: ClassVar[tuple[str, ...]] = ("organization",)
-    fields = ("organization", "scope", "subject", "assistant_id", "period", "unit", "limit")
+    fields = (
+        "organization",
+        "scope",
+        "subject",
+        "assistant_id",
+        "period",
+        "unit",
+        "limit",
+        "by_operator",
+    )
     help_texts: ClassVar[dict[str, str]] = {
         "subject": "The id of the user, key, assistant or guest. Empty: each of them separately.",
         "assistant_id": "For guests only: limits the budget to the guests of one assistant.",
@@ -328,7 +309,7 @@ class BudgetAdmin(OperatorAdmin):
     }
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return self.fields[:-1] if obj else ()
+        return self.fields[:-2] if obj else ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Budget]:
         return annotate_used(super().get_queryset(request))

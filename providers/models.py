@@ -10,6 +10,7 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User, made_with
 from accounts.principal import Principal
@@ -244,14 +245,14 @@ class BudgetQuerySet(UsageQuerySet):
         return Q() if principal.is_admin else Q(pk__in=[])
 
     def _written_by(self, principal: Principal) -> Q:
-        return self._seen_by(principal)
+        return self._seen_by(principal) & Q(by_operator=False)
 
 
 class Budget(TenantRow):
     """A limit per day or month (UTC). `subject` is the id of what `scope` names; blank: each one.
 
     A key's id is that of the first key it was rotated from. `assistant_id` narrows a budget of
-    guests to those of one assistant. Of several budgets that differ only in these two, the
+    guests to those of one assistant. One `by_operator` is changed by operators alone. Of several budgets that differ only in these two, the
     narrowest counts.
     """
 
@@ -262,6 +263,13 @@ class Budget(TenantRow):
     unit = models.CharField(max_length=6, choices=BudgetUnit.choices)
     limit = models.DecimalField(
         max_digits=20, decimal_places=8, validators=[MinValueValidator(Decimal(0))]
+    )
+
+    by_operator = models.BooleanField(
+        default=False,
+        db_default=False,
+        verbose_name=_("kept by operators"),
+        help_text=_("The organization sees this budget, but cannot change or delete it."),
     )
 
     objects = BudgetQuerySet.as_manager()

@@ -141,6 +141,9 @@ class WebhookDelivery(TenantRow, Leased):
                 fields=["lease_until"], condition=Q(status="running"), name="delivery_leased"
             ),
             models.Index(fields=["created_at"], name="delivery_age"),
+            models.Index(
+                fields=["created_at"], condition=Q(status="failed"), name="delivery_failed"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,9 +1,12 @@
 """Hold what the anatomy of a turn records against the code: each function of its table exists."""
 
 import importlib
+from pathlib import Path
 
 import pytest
+import yaml
 
+from bench import litellm_gateway
 from bench.anatomy.anatomy import Span, Turn, table
 from bench.anatomy.recorder import SPANS, replace
 
@@ -43,3 +46,12 @@ def test_statements_count_for_the_innermost_part():
     _, outer, inner, *_ = table([Turn(spans, 11.0, 160.0, 300.0)])
     assert outer.split() == ["0.0", "10.0", "1", "0.5", "outer"]
     assert inner.split() == ["2.0", "3.0", "1", "1.0", "inner"]
+
+
+def test_the_gateway_beside_is_told_where_the_provider_is(tmp_path):
+    python, provider = tmp_path / "bin" / "python", "http://127.0.0.1:9/v1"
+    line = litellm_gateway.command(python, tmp_path, provider_url=provider, port=7)
+    assert line[0] == str(tmp_path / "bin" / "litellm")
+    config = yaml.safe_load(Path(line[line.index("--config") + 1]).read_text())
+    assert config["model_list"][0]["litellm_params"]["api_base"] == provider
+    assert line[-1] == "7"

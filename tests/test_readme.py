@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from amber.processes import wait_until
 from tests.test_up import Up, manage
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,6 +59,14 @@ def curl_blocks() -> list[str]:
     return shell_blocks(rest.partition("\n## ")[0])
 
 
+def shown_answer(paragraph: str) -> str:
+    """What README shows of the answer, in the first plain block after this paragraph."""
+    _, _, rest = (ROOT / "README.md").read_text().partition(f"\n{paragraph}")
+    shown = re.search(r"\n```\n(.*?)\n```\n", rest.partition("is:\n")[2], re.DOTALL)
+    assert shown is not None
+    return shown[1]
+
+
 def shell_blocks(text: str) -> list[str]:
     return re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
 
@@ -83,7 +92,7 @@ def run(argv: list[str], environ: dict[str, str]) -> str:
 
 def test_curl_blocks_work_as_pasted(environ):
     said = run_blocks(curl_blocks(), environ)
-    _, who, _, asked, watched, stored, again, library, completed = said
+    _, who, _, asked, watched, stored, again, library, remembered, completed = said
 
     assert '"email":"you@example.com"' in who
     assert '"name":"Demo"' in who
@@ -97,8 +106,34 @@ def test_curl_blocks_work_as_pasted(environ):
     assert '"text_rank":1' in library
     assert '"answer":' in library
     assert "valve on its left side" in library
+    assert '"content":"my dentist is Ana Meyer"' in remembered
+    assert remembered.strip().endswith(shown_answer("Let an assistant remember"))
     assert '"object":"chat.completion"' in completed
     assert "valve on its left side" in completed
+
+
+def test_the_first_assistant_is_made_as_its_page_says(environ):
+    blocks = shell_blocks((ROOT / "docs/first-assistant.md").read_text())
+
+    _, _, answered, published = run_blocks(blocks, environ)
+
+    assert "valve on its left side" in answered
+    assert '"public":true' in published
+    line = published.strip().splitlines()[-1]
+    assert re.search(
+        r'<script src="http[^"]+" data-assistant="[0-9a-f-]{36}" async></script>', line
+    )
+
+
+def test_the_docs_are_served_soon_after_the_start(environ):
+    address = f"http://127.0.0.1:{environ['AMBER_PORT']}/docs/first-assistant/"
+
+    def are_there() -> bool:
+        code = run(["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", address], environ)
+        assert code in ("200", "503"), code
+        return code == "200"
+
+    assert wait_until(are_there, timeout_seconds=120)
 
 
 def test_examples_answer_and_resume(environ):

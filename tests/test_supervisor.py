@@ -187,3 +187,24 @@ def test_children_end_with_a_supervisor_that_is_killed(run):
     one.process.kill()
 
     assert wait_until(lambda: all(map(is_gone, one.pids("web"))), timeout_seconds=10)
+
+
+def test_a_childs_log_is_a_file_and_chosen_lines_are_kept_for_later(tmp_path):
+    script = f"""
+from pathlib import Path
+log = Path({str(tmp_path)!r}) / "server.log"
+log.write_bytes(b"x" * 10_000_001)
+server = shell("server", "echo quiet; exit 3", restarts=False, log=log)
+teller = shell("teller", "echo Password: p; echo up; sleep 0.2", restarts=False, keeps=("Password: ",))
+for child in (server, teller):
+    supervisor.start(child)
+supervisor.wait_until(lambda: not server.is_alive and not teller.is_alive)
+supervisor.tick(0)
+supervisor.say(f"kept {{teller.kept}}")
+"""
+    run = Run(tmp_path, script, ["teller"])
+    run.process.wait(30)
+    assert run.count("kept ['Password: p']") == 1
+    assert run.count("teller    | Password") == run.count("quiet") == 0
+    assert (tmp_path / "server.log").read_text() == "quiet\n"
+    assert (tmp_path / "server.log.1").stat().st_size > 10_000_000

@@ -156,7 +156,12 @@ def is_gone(pid: int) -> bool:
 def test_survives_every_death_and_finds_everything_again(home, tmp_path):
     with Up(home, tmp_path / "one") as one:
         one.wait_for("Amber is ready")
-        assert "Password, shown only once" in one.said
+        one.wait_for("Ctrl-C stops everything")
+        box = one.said.partition("Amber is ready")[2].splitlines()[1:6]
+        assert [line[12:13] for line in box] == ["+", "|", "|", "|", "+"]
+        assert "Password, shown only once" in box[2]
+        assert "API key of Demo, shown only once" in box[3]
+        assert not any(word in one.said for word in ("WARNING", "LOG:", "redis     |", "{"))
         children = one.children()
         assert set(children) == {
             "postgres",
@@ -192,7 +197,9 @@ def test_survives_every_death_and_finds_everything_again(home, tmp_path):
         assert two.process.wait(60) == 0, two.said
     assert all(map(is_gone, children.values()))
     assert "was killed" not in two.said
-    assert two.said.index("Redis is now ready to exit") < two.said.index("received fast shutdown")
+    var = Path(home["AMBER_VAR_DIR"])
+    assert "Redis is now ready to exit" in (var / "redis.log").read_text()
+    assert "received fast shutdown" in (var / "postgres.log").read_text()
 
 
 @pytest.mark.e2e
@@ -321,12 +328,49 @@ def test_says_that_the_port_is_taken(home):
         ("AMBER_PORT", "http"),
         ("AMBER_SHUTDOWN_GRACE_SECONDS", "soon"),
         ("AMBER_WEB_PROCESSES", "many"),
+        ("AMBER_INGEST_CONCURRENCY", "two"),
+        ("AMBER_HOST", "no.such.host.invalid"),
+        ("AMBER_LOG_FORMAT", "xml"),
+        ("AMBER_PUBLIC_URL", "amber.example.com"),
+        ("AMBER_ADMIN_EMAIL", "root"),
     ],
 )
 def test_says_which_setting_is_wrong(home, setting, value):
-    done = manage(home | {setting: value}, "up")
+    check_that_one_sentence_is_all(home, {setting: value}, f"{setting}='{value}'")
+
+
+SECRET = "geheim"
+HIDDEN = {
+    "DATABASE_URL": f"postgresql://amber:{SECRET}@127.0.0.1:none/amber",
+    "REDIS_URL": f"http://:{SECRET}@127.0.0.1",
+    "AMBER_SMTP_URL": f"smtp://me:{SECRET}@mail:port",
+    "AMBER_SECRET_KEYS": SECRET,
+    "AMBER_BOOTSTRAP_API_KEY": SECRET,
+}
+ABSENT = {
+    "DATABASE_URL": f"postgresql://amber:{SECRET}@127.0.0.1:1/amber",
+    "REDIS_URL": f"redis://:{SECRET}@127.0.0.1:1/0",
+}
+
+
+@pytest.mark.parametrize("setting", HIDDEN)
+def test_says_which_secret_is_wrong_and_never_shows_it(home, setting):
+    check_that_one_sentence_is_all(home, {setting: HIDDEN[setting]}, setting)
+
+
+@pytest.mark.parametrize("setting", ABSENT)
+def test_says_which_server_cannot_be_reached(home, setting):
+    check_that_one_sentence_is_all(home, {setting: ABSENT[setting]}, f"{setting} names a ")
+
+
+def check_that_one_sentence_is_all(home: dict[str, str], wrong: dict[str, str], said: str) -> None:
+    done = manage(home | wrong, "up")
     assert done.returncode == 1
-    assert f"{setting}='{value}'" in done.stdout
+    (line,) = done.stdout.splitlines()
+    assert said in line
+    assert SECRET not in line
+    assert done.stderr == ""
+    assert not (Path(home["AMBER_VAR_DIR"]) / "postgres").exists(), "nothing was started"
 
 
 def test_runs_a_part_only_beside_servers_that_others_share(home):

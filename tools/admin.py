@@ -4,23 +4,27 @@ Read-only except for "Refresh now" and a test call; keys are not shown. The log 
 people wrote.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
-import orjson
 from django.contrib import admin, messages
 from django.db.models import F, Func, IntegerField, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _l
 from unfold.decorators import action
+from unfold.widgets import INPUT_CLASSES, SELECT_CLASSES, TEXTAREA_CLASSES
 
 from accounts.admin import GrantInline
 from accounts.models import Role, User
 from accounts.principal import Principal
 from accounts.sign_in.applications import root_of
 from amber.lib.errors import AmberError, Invalid
-from amber.lib.json_text import numbers
 from amber.lib.operator_pages import ReadOnlyAdmin
 from tools.connections.authorizing import (
     begin_connecting,
@@ -29,10 +33,22 @@ from tools.connections.authorizing import (
 )
 from tools.connections.refreshing import write_error
 from tools.connections.tokens import uses_oauth
-from tools.connections.trial_form import TrialForm
-from tools.connections.trials import try_function
+from tools.connections.trials import Trial, try_function
 from tools.models import Tool, ToolCallRecord, ToolGrant
 from tools.services import refresh_tool
+from tools.trial_forms.controls import argument_rows
+from tools.trial_forms.trial_page import TrialPage, open_page, read_page
+
+MAX_TABLES = 60
+"""A tool can have hundreds of functions: the page has the arguments of so many, and links to all."""
+
+
+_MARKS: Final = {
+    "read_only": _l("only reads"),
+    "idempotent": _l("may be called twice"),
+    "requires_approval": _l("asks first"),
+}
+"""What a service says of its function, in words."""
 
 
 class ToolGrantInline(GrantInline):
@@ -57,6 +73,10 @@ class ToolAdmin(ReadOnlyAdmin):
     inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
+
+    class Media:
+        css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("tools/trial.css",)}
+
     fields = (
         "organization",
         "user",
@@ -94,11 +114,17 @@ class ToolAdmin(ReadOnlyAdmin):
     def is_connected(self, tool: Tool) -> bool | None:
         return bool(tool.oauth_sealed) if uses_oauth(tool) else None
 
-    @admin.display
-    def functions(self, tool: Tool) -> str:
-        return numbers.write(tool.data.get("functions", []), option=orjson.OPT_INDENT_2).decode()
+    @admin.display(description=_l("functions"))
+    def functions(self, tool: Tool) -> SafeString:
+        """Show each function with a table of its arguments, and a link to try it."""
+        shown = [
+            _function_table(each, has_rows=place < MAX_TABLES)
+            for place, each in enumerate(tool.data.get("functions", ()))
+        ]
+        page = reverse("admin:tools_tool_call", args=[tool.pk])
+        return render_to_string("admin/tools/functions.html", {"functions": shown, "page": page})
 
-    @admin.action(description="Refresh now", permissions=["operate"])
+    @admin.action(description=_l("Refresh now"), permissions=["operate"])
     def refresh_now(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
         for tool in tools:
             try:
@@ -108,13 +134,13 @@ class ToolAdmin(ReadOnlyAdmin):
             if error:
                 messages.error(request, f"{tool.name}: {error}")
             else:
-                messages.success(request, f"{tool.name} was refreshed.")
+                messages.success(request, _("%(tool)s was refreshed.") % {"tool": tool.name})
 
-    @action(description="Try a function", permissions=["operate"])
+    @action(description=_l("Try a function"), permissions=["operate"])
     def try_a_function(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:tools_tool_call", args=[object_id]))
 
-    @action(description="Connect by OAuth", permissions=["operate"])
+    @action(description=_l("Connect by OAuth"), permissions=["operate"])
     def connect(self, request: HttpRequest, object_id: str) -> HttpResponse:
         tool = get_object_or_404(Tool, pk=object_id)
         returns_to = f"{root_of(request)}{reverse('admin:tools_tool_connected')}"
@@ -162,7 +188,7 @@ class ToolAdmin(ReadOnlyAdmin):
         except AmberError as refusal:
             messages.error(request, write_error(refusal))
             return HttpResponseRedirect(reverse("admin:tools_tool_changelist"))
-        messages.success(request, f"{tool.name} is connected.")
+        messages.success(request, _("%(tool)s is connected.") % {"tool": tool.name})
         return HttpResponseRedirect(reverse("admin:tools_tool_change", args=[tool.pk]))
 
     def test_call(self, request: HttpRequest, tool_id: Any) -> HttpResponse:
@@ -170,15 +196,23 @@ class ToolAdmin(ReadOnlyAdmin):
         if not self.has_operate_permission(request):
             return HttpResponse(status=403)
         tool = get_object_or_404(Tool.objects.select_related("organization"), pk=tool_id)
-        form = TrialForm(tool, request.POST or None)
-        page = {
+        if request.method == "POST":
+            page = read_page(tool, request.POST.dict())
+        else:
+            page = open_page(tool, request.GET.get("function", ""))
+        context = {
             **self.admin_site.each_context(request),
-            "title": f"Try a function of {tool.name}",
+            "title": _("Try a function of %(tool)s") % {"tool": tool.name},
+            "opts": self.opts,
+            "original": tool,
             "tool": tool,
-            "form": form,
-            "trial": _trial(request, tool, form) if request.method == "POST" else None,
+            "page": page,
+            "trial": _trial(request, tool, page),
+            "text_classes": " ".join(TEXTAREA_CLASSES),
+            "input_classes": " ".join(INPUT_CLASSES),
+            "select_classes": " ".join(SELECT_CLASSES),
         }
-        return TemplateResponse(request, "admin/tools/test_call.html", page)
+        return TemplateResponse(request, "admin/tools/test_call.html", context)
 
 
 @admin.register(ToolCallRecord)
@@ -205,12 +239,24 @@ def _as_admin(request: HttpRequest, tool: Tool) -> Principal:
     return Principal(tool.organization_id, request.user, role=Role.ADMIN)
 
 
-def _trial(request: HttpRequest, tool: Tool, form: TrialForm) -> Any:
-    """Make the test call. Return None if it cannot be made; the form then says why."""
-    if not form.is_valid():
+def _trial(request: HttpRequest, tool: Tool, page: TrialPage) -> Trial | None:
+    """Make the call that the page asks for. Return None if none is made; the page then says why."""
+    if page.call is None:
         return None
+    function, arguments = page.call
     try:
-        return try_function(tool, _as_admin(request, tool), **form.cleaned_data)
+        return try_function(tool, _as_admin(request, tool), function=function, arguments=arguments)
     except AmberError as error:
-        form.add_error(None, write_error(error))
+        page.refusals.append(write_error(error))
         return None
+
+
+def _function_table(function: Mapping[str, Any], *, has_rows: bool) -> dict[str, Any]:
+    """Return what the page shows of a function: its name, its words, the table of its arguments."""
+    return {
+        "name": str(function["name"]),
+        "description": str(function.get("description", "")),
+        "marks": [words for mark, words in _MARKS.items() if function.get(mark)],
+        "rows": argument_rows(function.get("parameters")) if has_rows else (),
+        "has_rows": has_rows,
+    }

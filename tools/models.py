@@ -3,6 +3,8 @@
 Built-in tools have no row.
 """
 
+from typing import Final
+
 from django.db import models
 from django.db.models import Q
 
@@ -83,6 +85,10 @@ class CallOutcome(models.TextChoices):
     DECLINED = "declined"
 
 
+FAILED_OUTCOMES: Final = (CallOutcome.REFUSED, CallOutcome.FAILED, CallOutcome.TIMEOUT)
+"""What somebody should look at; a person who declines a call means to."""
+
+
 class OfToolQuerySet(TenantQuerySet):
     """Shows rows to those who may change their tool: they concern its owner, not its users."""
 
@@ -130,6 +136,11 @@ class ToolCallRecord(TenantRow):
         indexes = [
             models.Index(fields=["tool", "-created_at"], name="toolcall_tool_time"),
             models.Index(fields=["created_at"], name="toolcall_time"),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(outcome__in=["refused", "failed", "timeout"]),
+                name="toolcall_failed",
+            ),
         ]
 
     def __str__(self) -> str:

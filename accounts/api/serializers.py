@@ -9,7 +9,16 @@ from urllib.parse import urlsplit
 from django.utils import timezone
 from rest_framework import serializers
 
-from accounts.models import ApiKey, Invitation, Membership, Organization, Role, Scope, User
+from accounts.models import (
+    ApiKey,
+    Invitation,
+    Language,
+    Membership,
+    Organization,
+    Role,
+    Scope,
+    User,
+)
 from amber.lib.rest.bounded_fields import BoundedListField
 
 MAX_ORIGINS: Final = 20
@@ -157,6 +166,8 @@ class MeSerializer(serializers.ModelSerializer[User]):
             "email",
             "name",
             "time_zone",
+            "language",
+            "mail_notices",
             "is_operator",
             "organization",
             "api_key",
@@ -170,6 +181,17 @@ class MeChangesSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=200, allow_blank=True, required=False)
     time_zone = serializers.CharField(
         max_length=64, required=False, help_text="An IANA name, such as `Europe/Berlin`."
+    )
+
+    language = serializers.ChoiceField(
+        choices=Language.choices,
+        allow_blank=True,
+        required=False,
+        help_text="The language of mails to you. Empty: the installation's.",
+    )
+    mail_notices = serializers.BooleanField(
+        required=False,
+        help_text="Mail you budgets that run low, and what of your imports failed.",
     )
 
     def validate_time_zone(self, name: str) -> str:
@@ -199,8 +221,22 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
     class Meta:
         model = Invitation
-        fields = ["id", "email", "role", "invited_by_id", "expires_at", "created_at", "updated_at"]
-        read_only_fields = ["id", "invited_by_id", "expires_at", "created_at", "updated_at"]
+        fields = [
+            "id",
+            "email",
+            "role",
+            "invited_by_id",
+            "is_mailed",
+            "expires_at",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = [name for name in fields if name not in ("email", "role")]
+        extra_kwargs = {
+            "is_mailed": {
+                "help_text": "false: no mail was written. Hand the token over yourself.",
+            }
+        }
 
 
 class IssuedInvitationSerializer(InvitationSerializer):

@@ -78,7 +78,7 @@ class MeView(APIView):
 
     @extend_schema(request=MeChangesSerializer, responses=MeSerializer)
     def patch(self, request: Request) -> Response:
-        """Change your name and time zone."""
+        """Change your name, your time zone, and which mails you get in which language."""
         principal = principal_of(request)
         changes = validate_body(MeChangesSerializer, request, partial=True)
         services.edit_user(person(principal), changes=changes)
@@ -225,7 +225,7 @@ class InvitationsView(_InOrganization):
     def post(self, request: Request, organization_id: UUID) -> Response:
         """Invite an email address. The token is shown only once: pass it on to that person.
 
-        An earlier open invitation to the same address is replaced.
+        Where mail is sent the link is mailed, too (`is_mailed`). An earlier open invitation to the same address is replaced.
         """
         there = self.as_admin()
         fields = validate_body(InvitationSerializer, request)

@@ -4,8 +4,9 @@ wherever mail is sent, and a new account gets its personal organization.
 Refuses to tell who has an account, in words or by the time that an answer takes.
 """
 
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
@@ -13,13 +14,26 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import get_language_from_request
 
-from accounts.models import Invitation, User
+from accounts.mail.outbox import Recipient, post_mail, sends_mail
+from accounts.models import Invitation, MailKind, User
 from accounts.services import give_personal_organization
 from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
 from amber.lib.rest.wire import parse_object
 from amber.lib.secrets import sha256_hex
+
+logger = structlog.get_logger(__name__)
+
+_MAILS: Final = {
+    "email_confirmation_signup": (MailKind.ADDRESS_PROOF, "activate_url"),
+    "email_confirmation": (MailKind.ADDRESS_PROOF, "activate_url"),
+    "password_reset_key": (MailKind.PASSWORD_RESET, "password_reset_url"),
+    "account_already_exists": (MailKind.ACCOUNT_EXISTS, "password_reset_url"),
+    "unknown_account": (MailKind.NO_ACCOUNT, "signup_url"),
+}
+"""By the end of allauth's template: what the mail is about, and where its link is in the context."""
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -43,6 +57,34 @@ class AccountAdapter(DefaultAccountAdapter):
         _vouch_for(user)
         refusal: HttpResponse | None = super().pre_login(request, user, **login)
         return refusal
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Write the mail into the outbox: a worker sends it, and no request waits for that.
+
+        So also takes as long whether the address has an account or not.
+        """
+        kind, details = self._kind_of(template_prefix, email, context)
+        if not sends_mail():
+            logger.warning("mail_not_sent", kind=kind, reason="AMBER_SMTP_URL is not set")
+            return
+        user = context.get("user")
+        language = getattr(user, "language", "") or get_language_from_request(self.request)
+        recipient = Recipient(email, user, language)
+        post_mail(kind, recipient, cause=f"{kind}:{new_id()}", details=details)
+
+    def _kind_of(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Return what the mail is about. One that Amber has no words for keeps allauth's."""
+        kind, link = _MAILS.get(template_prefix.rpartition("/")[2], ("", ""))
+        if kind:
+            return kind, {"address": str(context.get(link, ""))}
+        message = self.render_mail(template_prefix, email, context)
+        return MailKind.ACCOUNT_CHANGE, {"subject": message.subject, "text": str(message.body)}
+
+    def format_email_subject(self, subject: str) -> str:
+        """Return the subject without a prefix: the sender has the platform's name."""
+        return subject
 
     def respond_email_verification_sent(
         self, request: HttpRequest, user: User | None

@@ -3,6 +3,7 @@
     spend_request         any principal, for each request that may change something
     spend_admin_sign_in   an attempt at the admin's login, by address and by email
     spend_guest_token     a new guest, by address
+    spend_invitation_mail an invitation that is mailed, by who invites
 
 Without Redis requests of known people go on, uncounted: budgets, kept in Postgres, still hold.
 Guesses of passwords and new guests do not: taking Redis away must not make them free.
@@ -10,6 +11,7 @@ Guesses of passwords and new guests do not: taking Redis away must not make them
 
 import time
 from typing import Final
+from uuid import UUID
 
 import structlog
 from allauth.account.adapter import get_adapter
@@ -24,6 +26,7 @@ logger = structlog.get_logger(__name__)
 
 MINUTE: Final = 60
 HOUR: Final = 3_600
+DAY: Final = 86_400
 GUESSING_SECONDS: Final = 300
 
 AWAY_SECONDS: Final = 5.0
@@ -58,6 +61,12 @@ def spend_guest_token(request: HttpRequest) -> None:
     """Count a new guest. Raises RateLimited, and what redis-py raises."""
     rate = Rate("guest-token", settings.AMBER_RATE_GUEST_TOKEN, HOUR)
     take(rate, f"address {_address_of(request)}")
+
+
+def spend_invitation_mail(user_id: UUID) -> None:
+    """Count a mail to somebody who may never have heard of this installation. Raises RateLimited, and
+    what redis-py raises."""
+    take(Rate("invitation-mail", settings.AMBER_RATE_INVITATION_MAIL, DAY), str(user_id))
 
 
 def _own_rate(principal: Principal) -> Rate:

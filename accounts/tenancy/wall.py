@@ -107,6 +107,7 @@ TABLES: Final[Mapping[str, Wall]] = {
     "accounts_group": NO_WEB_GUEST,
     "accounts_groupmember": NO_WEB_GUEST,
     "accounts_apikey": NO_WEB_GUEST,
+    "accounts_outgoingmail": ORGANIZATION,
     "accounts_idempotencyrecord": ORGANIZATION,
     "accounts_auditevent": NO_WEB_GUEST,
     "accounts_auditchain": NO_WEB_GUEST,

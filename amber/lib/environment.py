@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -13,15 +13,22 @@ from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
 
+MAIL_SECONDS = 20
+"""How long each step of talking to the mail server may take: some look up who calls before they answer."""
 
-def _read(name: str, default: T, parse: Callable[[str], T], wanted: str) -> T:
+
+def _read(
+    name: str, default: T, parse: Callable[[str], T], wanted: str, *, secret: bool = False
+) -> T:
+    """Parse the variable; a wrong value is shown, unless it may hold a password."""
     raw = os.environ.get(name, "")
     if raw == "":
         return default
     try:
         return parse(raw)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={raw!r}: {wanted}") from None
+        shown = name if secret else f"{name}={raw!r}:"
+        raise ImproperlyConfigured(f"{shown} {wanted}") from None
 
 
 def text(name: str, default: str = "") -> str:
@@ -83,15 +90,34 @@ def origins(name: str) -> list[str]:
     return _read(name, [], parse, "must be addresses like https://app.example.com")
 
 
+def redis(name: str, default: str) -> str:
+    """Return the address of a Redis."""
+
+    def parse(raw: str) -> str:
+        parts = urlsplit(raw)
+        if parts.scheme not in ("redis", "rediss", "unix") or parts.port == 0:
+            raise ValueError(raw)
+        return raw
+
+    return _read(
+        name, default, parse, "must have the form redis://:password@host:6379/0", secret=True
+    )
+
+
 def mail_server(name: str) -> dict[str, object]:
-    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start)."""
+    """Return EMAIL_* settings from smtp://user:password@host:port (smtps: TLS from the start).
+
+    `?tls=none` does without TLS, for a server on the same machine or network.
+    """
     raw = os.environ.get(name, "")
     if not raw:
         return {"EMAIL_BACKEND": "amber.lib.mail.unsent_mail.UnsentEmailBackend"}
     parts = urlsplit(raw)
-    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or not _has_port(parts):
         raise ImproperlyConfigured(f"{name} must have the form smtp://user:password@host:587")
-    implicit = parts.scheme == "smtps"
+    implicit, is_plain = parts.scheme == "smtps", parts.query == "tls=none"
+    if (parts.query and not is_plain) or (is_plain and implicit):
+        raise ImproperlyConfigured(f"{name} may end in ?tls=none where it begins with smtp://")
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
         "EMAIL_HOST": parts.hostname,
@@ -99,7 +125,8 @@ def mail_server(name: str) -> dict[str, object]:
         "EMAIL_HOST_USER": unquote(parts.username or ""),
         "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
         "EMAIL_USE_SSL": implicit,
-        "EMAIL_USE_TLS": not implicit,
+        "EMAIL_USE_TLS": not implicit and not is_plain,
+        "EMAIL_TIMEOUT": MAIL_SECONDS,
     }
 
 
@@ -134,7 +161,8 @@ def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, An
     if otherwise is not None and not raw:
         return otherwise
     parts = urlsplit(raw)
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+    is_postgres = parts.scheme in ("postgres", "postgresql") and _has_port(parts)
+    if not is_postgres or not parts.path.strip("/"):
         raise ImproperlyConfigured(
             f"{name} must have the form postgresql://user:password@host:port/name; "
             "`make run` starts a database and sets it."
@@ -149,6 +177,14 @@ def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, An
         "PORT": str(parts.port or options.pop("port", "") or ""),
         "OPTIONS": {**_NOTICE_LOSS, **options},
     }
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Return whether the address names no port, or one that there can be."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:

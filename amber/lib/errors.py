@@ -47,6 +47,14 @@ CODES: dict[str, tuple[int, str]] = {
     "too_large": (413, "The body or the file is too large."),
     "unsupported_media_type": (415, "Send application/json (or multipart where documented)."),
     "rate_limited": (429, "Too many requests; wait for Retry-After seconds."),
+    "queue_full": (
+        429,
+        "Too many questions of this organization wait for an answer; ask again after Retry-After seconds.",
+    ),
+    "too_many_streams": (
+        429,
+        "Too many event streams are open; close one, or come again after Retry-After seconds.",
+    ),
     "budget_exceeded": (429, "A budget is used up; the message says which, and until when."),
     "internal": (500, "Amber failed. The request id leads to the log."),
     "unavailable": (503, "A service that Amber needs is not available; try again."),
@@ -68,6 +76,8 @@ RETRYABLE = frozenset(
         "turn_in_progress",
         "idempotency_in_progress",
         "rate_limited",
+        "queue_full",
+        "too_many_streams",
         "budget_exceeded",
         "unavailable",
         "provider_unavailable",

@@ -4,18 +4,31 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
+from django.middleware.common import CommonMiddleware
 from prometheus_client import CONTENT_TYPE_LATEST
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
 from amber.lib.database.tenant import NOBODY, as_tenant
 from amber.web.metrics import scrape
+from amber.web.request_log import MACHINE_ADDRESSES
 from chats.events.viewers import are_followed
 from chats.models import Turn
 from operations.maintenance.heartbeats import consuming_queues
 
 REQUIRED_QUEUES = ("chat", "ingest")
+
+
+class HostsOfPeopleMiddleware(CommonMiddleware):
+    """Refuses hosts that AMBER_ALLOWED_HOSTS does not name, as Django does, but not for machines.
+
+    A container's health check, Kubernetes and Prometheus ask by an address that no setting knows.
+    What they are told depends on no host.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path in MACHINE_ADDRESSES else super().process_request(request)
 
 
 def healthz(request: HttpRequest) -> HttpResponse:

@@ -27,6 +27,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from accounts.models import MailStatus, OutgoingMail
 from amber.lib.ids import least_id_at
 from amber.lib.workers.guard import fault_counts
 from amber.lib.workers.interpreter_watch import held_count
@@ -90,7 +91,7 @@ def scrape() -> bytes:
 
 
 class TurnCollector(Collector):
-    """Yields metrics of turns and workers by four cheap queries a scrape, and one of Redis."""
+    """Yields metrics of turns, workers and mails by five cheap queries a scrape, and one of Redis."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -104,6 +105,7 @@ class TurnCollector(Collector):
             workers.add_metric([queue], queue in consumed)
         yield workers
         yield from _faults()
+        yield _mails()
         held = CounterMetricFamily(
             "amber_interpreter_held", "Times a thread held the interpreter", labels=["process"]
         )
@@ -143,6 +145,15 @@ def _recent() -> Iterable[Metric]:
     mean = recent.aggregate(mean=Avg(F("first_token_at") - F("created_at")))["mean"]
     first.add_metric([], mean.total_seconds() if mean else 0)
     return [ended, first]
+
+
+def _mails() -> Metric:
+    mails = GaugeMetricFamily("amber_mails", "Mails that wait or failed", labels=["status"])
+    rows = OutgoingMail.objects.exclude(status=MailStatus.SENT).values_list("status")
+    found = dict(rows.annotate(n=Count("pk")))
+    for status in (MailStatus.QUEUED, MailStatus.RUNNING, MailStatus.FAILED):
+        mails.add_metric([status], found.get(status, 0))
+    return mails
 
 
 def _faults() -> Iterable[Metric]:

@@ -67,7 +67,8 @@ class PageFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whiten
         self.add_files(str(target_folder()), prefix=PREFIX)
 
     def immutable_file_test(self, path: str, url: str) -> bool:
-        return url.startswith(PREFIX)
+        """Tell whether the name says what is in the file: ours, and what `collectstatic` has named."""
+        return url.startswith(PREFIX) or bool(super().immutable_file_test(path, url))
 
 
 def target_folder() -> Path:

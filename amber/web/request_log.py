@@ -11,7 +11,7 @@ a request and 6% of the web process while it relays streams.
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -27,7 +27,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEADER = b"x-request-id"
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]{8,64}")
-_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+MACHINE_ADDRESSES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+"""What only machines ask for, every few seconds: not worth a line each."""
 
 
 def log_requests(application: Application) -> Application:
@@ -68,7 +69,7 @@ def _request_id(scope: Scope) -> bytes:
 
 def _log(scope: Scope, status: int, seconds: float) -> None:
     log = logger.error if status >= 500 else logger.debug
-    if status < 500 and scope["path"] not in _QUIET:
+    if status < 500 and scope["path"] not in MACHINE_ADDRESSES:
         log = logger.info
     log(
         "request",

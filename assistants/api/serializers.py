@@ -10,7 +10,7 @@ from accounts.api.serializers import MAX_ORIGINS, browser_origin
 from accounts.tenancy.access import access_to
 from accounts.tenant_rows import ACCESS, Right
 from amber.lib.rest.bounded_fields import BoundedListField
-from assistants.models import Assistant, AssistantTool, ScenePrompt
+from assistants.models import MAX_QUESTIONS, Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from tools.models import Tool
 
@@ -34,6 +34,12 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
     disabled_builtin_tools = BoundedListField(
         child=serializers.CharField(max_length=64), required=False, max_length=MAX_FUNCTIONS
     )
+    suggested_questions = BoundedListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=MAX_QUESTIONS,
+        help_text="Offered in an empty chat, to be asked by one click.",
+    )
     public_origins = BoundedListField(
         child=serializers.CharField(max_length=300),
         required=False,
@@ -49,6 +55,8 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
             "name",
             "slug",
             "description",
+            "greeting",
+            "suggested_questions",
             "prompt",
             "model",
             "temperature",
@@ -74,6 +82,10 @@ class AssistantSerializer(serializers.ModelSerializer[Assistant]):
         read_only_fields = [*READ_ONLY, "total_token_usage"]
         extra_kwargs = {
             "description": {"max_length": MAX_TEXT_CHARS},
+            "greeting": {
+                "max_length": MAX_TEXT_CHARS,
+                "help_text": "What an empty chat says first, in Markdown. The model does not read it.",
+            },
             "prompt": _PROMPT,
             "untrusted_calls": {
                 "help_text": "What becomes of calls that could do harm once a turn has read what "

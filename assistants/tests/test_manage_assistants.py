@@ -31,6 +31,8 @@ class TestCreate:
             "name": "My Helper",
             "slug": "my-helper",
             "description": "",
+            "greeting": "",
+            "suggested_questions": [],
             "prompt": "",
             "model": "auto",
             "temperature": None,
@@ -58,6 +60,8 @@ class TestCreate:
             "name": "N",
             "slug": "n",
             "description": "D",
+            "greeting": "**Hello**",
+            "suggested_questions": ["What, and why?", "Where?"],
             "prompt": "  Keep\n my spaces ",
             "model": "m",
             "temperature": 1.5,
@@ -363,3 +367,10 @@ def test_two_who_choose_the_same_slug_at_once_do_not_both_get_it(bob, new_assist
     new_assistant(bob, slug="demo")
     monkeypatch.setattr(services, "_free_slug", lambda assistant: "demo")
     assert api(bob).post(ALL, {"name": "Demo"}).status_code == 409
+
+
+def test_at_most_six_questions_are_suggested(bob):
+    for questions in (["?"] * 7, ["?" * 301], [""]):
+        answer = api(bob).post(ALL, {"name": "N", "suggested_questions": questions})
+        assert answer.status_code == 400
+        assert next(iter(answer.json()["error"]["fields"])).startswith("suggested_questions")

@@ -27,11 +27,11 @@ SPANS: Final = {
     "chats.services": {"post_message": "web: store the question, and its turn"},
     "chats.queue": {"enqueue_turn": "web: enqueue"},
     "chats.running.runner": {
-        "run": "chat: the turn's task",
+        "run_next": "chat: the turn's task",
         "TurnRun.prepare": "chat: gather and compose",
         "TurnRun.drive": "chat: ask the model, store the answer",
     },
-    "amber.lib.database.lease": {"LeasedQuerySet.take_one": "chat: claim"},
+    "chats.turns.claims": {"claim_next": "chat: claim"},
     "chats.context.gathering": {
         "load_claimed_turn": "chat: read the turn",
         "gather": "chat: gather",

@@ -26,6 +26,7 @@ from chats.context.manifest import manifest_with_memories, rebuild_messages
 from chats.messages.wire import turn_wire
 from chats.models import Turn
 from chats.streaming.negotiation import Streamable, answer_turn
+from chats.turns.queue_place import place_of
 from engine.messages import MessageRole
 
 
@@ -34,8 +35,9 @@ class TurnView(APIView):
 
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, turn_id: UUID) -> Response:
-        """Show the turn's state, what it used and why it ended."""
-        return Response(turn_wire(get_visible(Turn, principal_of(request), turn_id)))
+        """Show the turn's state, why it waits, what it used and why it ended."""
+        turn = get_visible(Turn, principal_of(request), turn_id)
+        return Response(turn_wire(turn, place_of(turn)))
 
 
 class TurnCancelView(APIView):

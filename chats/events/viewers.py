@@ -23,6 +23,7 @@ from redis.exceptions import RedisError
 
 from accounts.sign_in.credentials import AnyCredential, still_good
 from amber.lib import redis as amber_redis
+from chats.events import open_streams
 from chats.models import LIVE_STATUSES, Turn
 
 logger = structlog.get_logger(__name__)
@@ -35,6 +36,8 @@ _BLOCK_MS = 2_000
 ROUND_SECONDS = 10.0
 """A hub that has not read for so long is not following: longer than it takes to reconnect."""
 _QUEUE_EVENTS = 2_000
+_QUEUE_BYTES = 4_000_000
+"""What one viewer's queue holds at most, with one event more: a slow viewer costs so much, then catches up."""
 _BATCH_EVENTS = 500
 _PAUSE_SECONDS = 0.2
 _WAKE_PAUSE_SECONDS = 0.001
@@ -72,6 +75,16 @@ class Viewer:
     )
     heard_at: float = field(default_factory=time.monotonic)
     seq: int = 0
+    watchers: tuple[open_streams.Watcher, ...] = ()
+    queued_bytes: int = 0
+
+    async def take(self) -> "list[StreamEvent | None]":
+        """Wait for events, and return all that are queued."""
+        events = [await self.queue.get()]
+        while not self.queue.empty():
+            events.append(self.queue.get_nowait())
+        self.queued_bytes = 0
+        return events
 
 
 class Hub:
@@ -101,6 +114,7 @@ class Hub:
         if not self._viewers:
             self._read_at = time.monotonic()
         self._viewers.setdefault(viewer.key, set()).add(viewer)
+        open_streams.note(viewer.watchers, 1)
         self._last_ids.setdefault(viewer.key, b"0-0")
         self._run()
         return is_first
@@ -110,6 +124,7 @@ class Hub:
         mine = self._viewers.get(viewer.key)
         if mine is not None:
             mine.discard(viewer)
+            open_streams.note(viewer.watchers, -1)
             if not mine:
                 del self._viewers[viewer.key]
                 del self._last_ids[viewer.key]
@@ -234,10 +249,11 @@ async def read_stream(key: bytes, *, least: str, count: int | None = None) -> li
 def _put(viewer: Viewer, event: StreamEvent | None) -> None:
     viewer.heard_at = time.monotonic()
     # Too slow: drop everything, and let the viewer catch up from a snapshot.
-    if viewer.queue.full():
+    if viewer.queue.full() or viewer.queued_bytes > _QUEUE_BYTES:
         while not viewer.queue.empty():
             viewer.queue.get_nowait()
-        event = None
+        event, viewer.queued_bytes = None, 0
+    viewer.queued_bytes += len(event.data) if event else 0
     viewer.queue.put_nowait(event)
 
 

@@ -135,10 +135,24 @@ class WaitingCallWire(TypedDict):
     approved: Annotated[bool | None, "null: not decided yet."]
 
 
+class QueueWire(TypedDict):
+    position: Annotated[
+        int, "How many of the organization's turns wait up to this one; 1,000 at most."
+    ]
+    reason: Annotated[
+        str,
+        "`workers_busy`: every worker has its hands full. `organization_limit`: the organization has as "
+        "many turns running as it may.",
+    ]
+
+
 class TurnWire(TypedDict):
     id: Id
     chat_id: Id | None
     status: Annotated[str, TurnStatus]
+    queue: Annotated[
+        QueueWire | None, "Why the turn waits; only where a queued turn is asked for by its id."
+    ]
     error: TurnErrorWire | None
     attempts: int
     usage: TurnUsageWire
@@ -288,11 +302,12 @@ def hides_reasoning(message: ChatMessage) -> bool:
     return assistant is not None and assistant.hide_reasoning
 
 
-def turn_wire(turn: Turn) -> TurnWire:
+def turn_wire(turn: Turn, queue: QueueWire | None = None) -> TurnWire:
     return {
         "id": str(turn.pk),
         "chat_id": write_id(turn.chat_id),
         "status": str(turn.status),
+        "queue": queue,
         "error": turn.error,
         "attempts": turn.attempt,
         "usage": turn.usage,

@@ -8,7 +8,7 @@ what was emitted: `turn.seq` is the number of the last event that the stored sta
 import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -30,6 +30,7 @@ from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
 from chats.running.stopping import TaskRun, running_turns
 from chats.running.writer import TurnWriter
+from chats.turns import claims
 from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
 from engine.provider.model import ProviderError
@@ -38,29 +39,30 @@ from engine.tool_calls import item_form
 
 logger = structlog.get_logger(__name__)
 
-_ENTRY: Final = EntryGate(places=2)
+ENTRY: Final = EntryGate(places=2)
 """Turns at once between their claim and their request."""
 
 
-def run(turn_id: UUID, *, worker: str) -> TurnStatus | None:
-    """Claim and run a turn. Return its state afterwards, or None if another worker has it.
+def run_next(*, worker: str) -> TurnStatus | None:
+    """Claim the turn that is next, and run it. Return its state afterwards, or None if none may run.
 
     `queued` means that it was released and needs another worker; `waiting`, that a person must
     decide on calls first.
     """
-    with _ENTRY.place() as place:
+    with ENTRY.place() as place:
         with across_tenants():
-            whose = Turn.objects.take_one(
-                turn_id, worker, settings.AMBER_LEASE_SECONDS, *Turn.TENANT_FIELDS
-            )
-        if whose is None:
-            return None
-        with as_tenant(Tenant(*whose)):
-            return _run_claimed(turn_id, place)
+            claimed = claims.claim_next(worker)
+        return run_claimed(*claimed, place) if claimed else None
+
+
+def run_claimed(turn_id: UUID, whose: tuple[Any, ...], place: EntryPlace) -> TurnStatus | None:
+    """Run a turn that this worker has claimed, on behalf of whoever asked it; leave the place once its
+    request is prepared."""
+    with as_tenant(Tenant(*whose)):
+        return _run_claimed(turn_id, place)
 
 
 def _run_claimed(turn_id: UUID, place: EntryPlace) -> TurnStatus | None:
-    """Run the turn on behalf of whoever asked it; leave the place once its request is prepared."""
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None

@@ -7,12 +7,12 @@ from typing import Any, Final
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from accounts.api.answers import Work, do_once
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
 from accounts.tenancy.idempotency import Replay
+from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import accepted_headers, prefers_async
 from amber.lib.rest.wire import JSONRenderer
 from chats.messages.wire import turn_wire
@@ -31,7 +31,7 @@ class EventStreamRenderer(JSONRenderer):
     format = "sse"
 
 
-class Streamable(APIView):
+class Streamable(OrderlyView):
     """A view that may answer with a turn's events. Its errors are JSON in any case."""
 
     renderer_classes = [JSONRenderer, EventStreamRenderer]

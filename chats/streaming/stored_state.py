@@ -10,6 +10,7 @@ from chats.events.stream import encode, first_seq
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import LIVE_STATUSES, Turn, TurnStatus
 from chats.turns.endings import last_event
+from chats.turns.queue_place import place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,17 @@ def state_of(turn_id: UUID) -> StoredState | None:
     """Return the turn's stored state, or None if it is deleted. Up to five queries."""
     try:
         return _read_state(turn_id)
+    finally:
+        connections.close_all()
+
+
+@sync_to_async(thread_sensitive=False)
+def place_in_queue(turn_id: UUID) -> bytes | None:
+    """Return the place of a queued turn, as the JSON of its event; None for any other. Up to two queries."""
+    try:
+        turn = Turn.objects.filter(pk=turn_id).first()
+        place = place_of(turn) if turn else None
+        return place and encode("queue.position", seq=0, turn_id=turn_id, fields={**place})
     finally:
         connections.close_all()
 

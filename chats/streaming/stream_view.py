@@ -8,6 +8,7 @@ reconnects. The protocol is docs/stream-protocol.md.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -27,14 +28,20 @@ from accounts.sign_in.credentials import Credential, credential_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import AmberError, Invalid, NotAuthenticated
 from amber.lib.rest.api import error_response
+from chats.events import open_streams
 from chats.events.stream import SEQ_PER_ATTEMPT, events_key
 from chats.events.viewers import StreamEvent, Viewer, hub, read_stream
 from chats.models import Turn
-from chats.streaming.stored_state import state_of
+from chats.streaming.stored_state import place_in_queue, state_of
 from engine.events import LAST_EVENTS
 
 HEARTBEAT = b": heartbeat\n\n"
 _CATCH_UP_SECONDS = 0.25
+QUEUE_SECONDS = 2.0
+"""How often a viewer of a queued turn is told its place: much longer than a turn waits on most days."""
+_EARLY = 0.9
+"""Timers of the event loop may end a little early."""
+
 MAX_SEQ = 2**53
 """Larger numbers do not survive JavaScript."""
 
@@ -49,8 +56,10 @@ def event_stream(
 
     `viewed_by` None stands for the user who started the turn.
 
-    Call it in the request's own thread: it returns that thread's database connections.
+    Call it in the request's own thread: it returns that thread's database connections. Raises RateLimited
+    (too_many_streams).
     """
+    open_streams.refuse_beyond(open_streams.watchers_of(turn, viewed_by))
     response = stream_response(_bytes(turn, after, viewed_by))
     connections.close_all()
     return response
@@ -115,6 +124,8 @@ async def _bytes(turn: Turn, after: int, viewed_by: Principal | None) -> AsyncIt
 
 
 def _block(event: StreamEvent) -> bytes:
+    if not event.seq:  # no number: a client that resumes must not ask for what comes after it
+        return b"event: %s\ndata: %s\n\n" % (event.name.encode(), event.data)
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.name.encode(), event.data)
 
 
@@ -131,6 +142,7 @@ async def turn_events(
         events_key(turn.organization_id, turn.pk),
         credential_of(viewed_by) if viewed_by else _starter_of(turn),
         seq=after,
+        watchers=open_streams.watchers_of(turn, viewed_by),
     )
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
     follow = _Following(viewer, is_new=is_new)
@@ -159,6 +171,10 @@ class _Following:
     def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
         self._viewer = viewer
         self._is_new = is_new
+        self._waits_for_worker = is_new
+        self._place: bytes | None = None
+        self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
+        self._beat_at = time.monotonic()
         self.is_over = False
 
     async def replay(self) -> list[StreamEvent]:
@@ -189,20 +205,39 @@ class _Following:
 
     async def next_events(self) -> list[StreamEvent | None]:
         """Wait for events; return [None] when a heartbeat is due. Raises NotAuthenticated."""
-        queue = self._viewer.queue
         try:
-            async with asyncio.timeout(settings.AMBER_STREAM_HEARTBEAT_SECONDS):
-                event = await queue.get()
+            async with asyncio.timeout(self._patience_seconds):
+                events = await self._viewer.take()
         except TimeoutError:
-            return [None]
+            return await self._beat()
+        self._waits_for_worker = False
         if self._viewer.is_refused:
             raise NotAuthenticated(code="invalid_credential")
-        events = [event]
-        while not queue.empty():
-            events.append(queue.get_nowait())
         if None in events:
             return list(await self._snapshot())
         return list(await self._take_all([e for e in events if e is not None]))
+
+    @property
+    def _patience_seconds(self) -> float:
+        most: float = settings.AMBER_STREAM_HEARTBEAT_SECONDS
+        return min(QUEUE_SECONDS, most) if self._waits_for_worker else most
+
+    async def _beat(self) -> list[StreamEvent | None]:
+        """Tell a turn's place in the queue if it has changed; else return [None] where a heartbeat is due."""
+        if self._waits_for_worker and time.monotonic() >= self._place_at:
+            self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
+            place = await place_in_queue(self._viewer.turn_id)
+            self._waits_for_worker = place is not None
+            if place is not None and place != self._place:
+                self._place, self._beat_at = place, time.monotonic()
+                return [StreamEvent(0, "queue.position", place)]
+        if (
+            time.monotonic()
+            < self._beat_at + settings.AMBER_STREAM_HEARTBEAT_SECONDS - QUEUE_SECONDS
+        ):
+            return []
+        self._beat_at = time.monotonic()
+        return [None]
 
     async def _take_all(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Return the events that are new; a snapshot fills a hole."""

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from django.conf import settings
 from django.db import connections
 from pydantic import TypeAdapter
 
-from amber.lib.database.tenant import Tenant, as_tenant
+from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.context import gathering
@@ -53,9 +54,20 @@ def marker(name: str, arguments: dict[str, Any], tokens: int = 6) -> str:
     return f"[[fake call={name} args={encoded} tokens={tokens}]]"
 
 
+def run_named(turn_id: Any, *, worker: str = "w1") -> TurnStatus | None:
+    """Claim just this turn, whichever is next, and run it; None if it was not queued."""
+    with runner.ENTRY.place() as place:
+        with across_tenants():
+            found = Turn.objects.filter(pk=turn_id).values_list(*Turn.TENANT_FIELDS).first()
+            if not Turn.objects.take([turn_id], worker, settings.AMBER_LEASE_SECONDS):
+                return None
+        assert found is not None
+        return runner.run_claimed(turn_id, found, place)
+
+
 def run(turn: Turn, worker: str = "w1") -> TurnStatus | None:
     """Run the turn to its end, here and now; `turn` is read again."""
-    status = runner.run(turn.pk, worker=worker)
+    status = run_named(turn.pk, worker=worker)
     if Turn.objects.filter(pk=turn.pk).exists():
         turn.refresh_from_db()
     return status
@@ -88,7 +100,7 @@ def running(turn: Turn, worker: str = "w1") -> Iterator[Run]:
 
     def work() -> None:
         try:
-            this.status.append(runner.run(turn.pk, worker=worker))
+            this.status.append(run_named(turn.pk, worker=worker))
         finally:
             connections.close_all()
 

@@ -9,9 +9,9 @@ from amber.lib.database.tenant import as_tenant
 from chats import asking
 from chats.asking import answer_of
 from chats.messages.dialog import dialog_turns
-from chats.models import Turn
+from chats.models import ChatMessage, Turn
 from chats.tests.rows import ABSENT, converse, new_chat, say
-from chats.tests.runs import run
+from chats.tests.runs import ask, run
 from libraries.models import Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider
@@ -132,3 +132,19 @@ def test_only_the_active_branch_is_told(alice):
     chat.refresh_from_db()
     assert [turn.assistant_response for turn in dialog_turns(chat)] == ["Bonjour"]
     assert dialog_turns(new_chat(alice)) == []
+
+
+def test_the_first_question_about_ones_own_document_is_answered_through_rest_and_in_a_chat(alice):
+    """With the built-in embedder and model, in a library of one document."""
+    offline = Provider.objects.create(name="Offline model", base_url=OFFLINE_URL)
+    LanguageModel.objects.create(provider=offline, alias="o", upstream_id="offline", default=True)
+    manual = new_library(alice)
+    new_document(manual, PUMP, name="manual.txt")
+    ingest()
+    question = "What does the manual say about the valve?"
+    found = api(alice).post(f"/api/v1/libraries/{manual.pk}/search/", {"query": question}).json()
+    assert [each["document"]["name"] for each in found["results"]] == ["manual.txt"]
+    turn = ask(alice, model="o", content=question, library=manual)
+    assert run(turn) == "completed"
+    (answer,) = ChatMessage.objects.filter(chat=turn.chat, role="assistant")
+    assert "opening the valve" in answer.content

@@ -1,6 +1,7 @@
 """Test GET turns/{id}/events/ in one process: replay, resume from any number, snapshots."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
 from chats.services import cancel_turn, delete_chat
+from chats.streaming.stream_view import _block, turn_events
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask, marker, run, running, text_of
@@ -182,3 +184,28 @@ def test_a_heartbeat_comes_while_nothing_happens(alice, new_model, settings):
             await amber_redis.close_async_clients()
 
     assert asyncio.run(first()) == b": heartbeat\n\n"
+
+
+def test_a_viewer_of_a_waiting_turn_is_told_its_place_without_a_number(
+    alice, new_model, monkeypatch
+):
+    monkeypatch.setattr("chats.streaming.stream_view.QUEUE_SECONDS", 0.05)
+    new_model()
+    turn = ask(alice)
+
+    async def first_events() -> list[Any]:
+        told = []
+        async with aclosing(turn_events(turn, viewed_by=alice.principal)) as events:
+            async for event in events:
+                told.append(event)
+                if event is not None:
+                    return told
+        return told
+
+    *beats, event = asyncio.run(first_events())
+    assert not any(beats)
+    assert (event.seq, event.name) == (0, "queue.position")
+    assert b'"position":1' in event.data.replace(b" ", b"")
+    assert _block(event).startswith(b"event: queue.position\ndata: "), (
+        "no id: whoever resumes has missed nothing"
+    )

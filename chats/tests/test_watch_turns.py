@@ -20,6 +20,7 @@ FIELDS = {
     "id",
     "chat_id",
     "status",
+    "queue",
     "error",
     "attempts",
     "usage",
@@ -175,3 +176,15 @@ def test_two_live_turns_of_a_chat_cannot_be(alice, chat):
     new_turn(chat)
     with pytest.raises(IntegrityError), transaction.atomic():
         new_turn(chat, status="running")
+
+
+def test_a_queued_turn_tells_its_place_and_why_it_waits(alice, chat, settings):
+    settings.AMBER_TURNS_PER_ORGANIZATION = 1
+    first = new_turn(chat, status="queued")
+    second = new_turn(new_chat(alice, assistant=chat.assistant), status="queued")
+    told = [api(alice).get(of_turn(turn)).json()["queue"] for turn in (first, second)]
+    assert told == [{"position": n, "reason": "workers_busy"} for n in (1, 2)]
+    first.status = "running"
+    first.save()
+    told = [api(alice).get(of_turn(turn)).json()["queue"] for turn in (first, second)]
+    assert told == [None, {"position": 1, "reason": "organization_limit"}]

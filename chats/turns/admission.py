@@ -24,6 +24,7 @@ from django.utils import timezone
 from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import RateLimited
 from chats.models import ChatMessage, Turn
+from chats.turns.congestion import refuse_over_share
 from engine.messages import MessageRole
 from engine.provider.model import Usage
 from providers import registry
@@ -52,10 +53,11 @@ _IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
 
 
 def admit(turn: Turn) -> Turn:
-    """Write a new turn, or raise RateLimited (budget_exceeded).
+    """Write a new turn, or raise RateLimited (budget_exceeded, queue_full).
 
     Part of the caller's transaction.
     """
+    refuse_over_share(turn.organization_id)
     turn.is_budgeted = reservations.reserve(
         budget_subject_of(turn), partial(_estimate_first, turn), holder_id=turn.pk
     )

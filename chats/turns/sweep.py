@@ -14,7 +14,8 @@ from chats.turns.endings import TurnEnding, end_outside, lock_turn
 
 logger = structlog.get_logger(__name__)
 
-_BATCH = 200
+_BATCH = 50
+"""A message brings whichever turn is next: a few are enough to set a worker to work."""
 
 
 def sweep_turns() -> list[UUID]:

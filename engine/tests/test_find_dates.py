@@ -59,7 +59,9 @@ def test_a_date_is_found_however_it_is_said(text, words):
     assert find_dates(text, TODAY).words == tuple(words.split())
 
 
-@pytest.mark.parametrize("text", ["I may go", "march on", "June told me", "a dec", "call me at 12", "room 305", "31.13."])
+@pytest.mark.parametrize(
+    "text", ["I may go", "march on", "June told me", "a dec", "call me at 12", "room 305", "31.13."]
+)
 def test_what_is_no_date_is_left_alone(text):
     assert find_dates(text, TODAY) == DatesFound((), text)
 

@@ -8,7 +8,13 @@ from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from amber.lib.rest.wire_serializers import serializer_of
-from libraries.wire import ChunkWire, DocumentWire, LibraryWire, LibraryWithCountsWire
+from libraries.wire import (
+    ChunkWire,
+    DocumentWire,
+    IngestionWire,
+    LibraryWire,
+    LibraryWithCountsWire,
+)
 
 LEAST_CHUNK_TOKENS: Final = 50
 MOST_CHUNK_TOKENS: Final = 8_000
@@ -116,6 +122,7 @@ class DocumentTextSerializer(serializers.Serializer[Any]):
 
 
 LibrarySerializer = serializer_of(LibraryWire)
+IngestionSerializer = serializer_of(IngestionWire)
 LibraryWithCounts = serializer_of(LibraryWithCountsWire)
 DocumentSerializer = serializer_of(DocumentWire)
 ChunkSerializer = serializer_of(ChunkWire)

@@ -26,10 +26,23 @@ from accounts.tenancy.access import (
 )
 from accounts.tenant_rows import Right
 from amber.lib.rest.wire import validate_body
+from amber.lib.wire_fields import write_time
 from libraries import services
-from libraries.api.library_serializers import LibraryInput, LibrarySerializer, LibraryWithCounts
+from libraries.api.library_serializers import (
+    IngestionSerializer,
+    LibraryInput,
+    LibrarySerializer,
+    LibraryWithCounts,
+)
+from libraries.ingestion.overview import IngestionOverview, count_ended, overview_of
 from libraries.models import DocumentStatus, Library
-from libraries.wire import DocumentCountsWire, LibraryWithCountsWire, library_wire
+from libraries.wire import (
+    DocumentCountsWire,
+    IngestionStepsWire,
+    IngestionWire,
+    LibraryWithCountsWire,
+    library_wire,
+)
 
 MODELS = ("embedding_model", "next_embedding_model")
 SHARING: Final = ("shared", "default")
@@ -111,6 +124,18 @@ class LibraryView(GenericAPIView[Library]):
         return Response(status=204)
 
 
+class IngestionView(GenericAPIView[Library]):
+    serializer_class = IngestionSerializer
+    bound_keys_may = ("GET",)
+
+    def get(self, request: Request, library_id: UUID) -> Response:
+        """Show where a library's documents are in ingestion, and how fast it goes."""
+        library = get_visible(Library, principal_of(request), library_id)
+        documents = library.documents.all()
+        overview = overview_of(documents, library.repositories.all(), ended=count_ended(documents))
+        return Response(_ingestion_to_wire(overview))
+
+
 class LibraryGrantsView(GrantsView):
     shared_model = Library
     id_name = "library_id"
@@ -137,3 +162,14 @@ def _library_to_wire(library: Library, principal: Principal) -> LibraryWithCount
     counts = dict.fromkeys(DocumentStatus.values, 0) | dict(rows)
     shown = library_wire(library, access_to(library, principal))
     return {**shown, "documents": cast("DocumentCountsWire", counts)}
+
+
+def _ingestion_to_wire(overview: IngestionOverview) -> IngestionWire:
+    return {
+        "steps": cast("IngestionStepsWire", overview.steps),
+        "put_off": overview.put_off,
+        "documents_per_minute": overview.documents_per_minute,
+        "chunks_per_minute": overview.chunks_per_minute,
+        "mean_ms": overview.mean_ms,
+        "oldest_waiting_at": write_time(overview.oldest_waiting_at),
+    }

@@ -37,6 +37,7 @@ from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
+from libraries.ingestion.failure_mails import tell_of_repository
 from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost
@@ -275,5 +276,7 @@ def repository_name(git_url: str) -> str:
 
 
 def _fail(repository: Repository, why: str) -> None:
-    """Fail the import, for a reason that people read."""
-    Repository.objects.end(repository, DocumentStatus.FAILED, error=why[:2_000])
+    """Fail the import, for a reason that people read; whoever began it is mailed."""
+    with transaction.atomic():
+        if Repository.objects.end(repository, DocumentStatus.FAILED, error=why[:2_000]):
+            tell_of_repository(repository, why[:2_000])

@@ -7,9 +7,11 @@ What was searchable before stays searchable in all of them.
 from datetime import timedelta
 from typing import Any, Final
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from amber.lib.database.lease import NO_WORKER
+from libraries.ingestion.failure_mails import tell_of_document
 from libraries.models import Document, DocumentStatus
 
 WORKER_LOST: Final = (
@@ -52,8 +54,11 @@ def put_off(document: Document, *, seconds: float, why: str) -> None:
 
 
 def fail(document: Document, why: str) -> None:
-    """Fail the document, which keeps its stage: a retry goes on from there. `why` is for people."""
-    Document.objects.end(document, DocumentStatus.FAILED, error=why)
+    """Fail the document, which keeps its stage: a retry goes on from there. `why` is for people, of
+    whom the one who added it is mailed."""
+    with transaction.atomic():
+        if Document.objects.end(document, DocumentStatus.FAILED, error=why):
+            tell_of_document(document, why)
 
 
 def cancel(document: Document) -> None:

@@ -7,7 +7,7 @@ import time
 from datetime import timedelta
 from typing import Final
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Now
 
 from amber.lib.database.lease import is_older
@@ -32,6 +32,12 @@ def beat(worker: Worker, queue: str) -> None:
 def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
     """Return the queues that some worker consumes right now; /readyz asks for them."""
     return set(_alive(max_age_seconds).values_list("queue", flat=True))
+
+
+def count_workers(max_age_seconds: float = 20.0) -> dict[str, int]:
+    """Return, by queue, how many workers consume it right now; none has no entry."""
+    rows = _alive(max_age_seconds).values("queue").annotate(n=Count("pk"))
+    return {row["queue"]: row["n"] for row in rows}
 
 
 def held_counts(max_age_seconds: float = 20.0) -> dict[str, int]:

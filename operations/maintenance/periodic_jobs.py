@@ -56,7 +56,11 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "refresh_tools": Schedule(600, "tools.connections.refreshing.refresh_due"),
     "release_leftovers": Schedule(60, "chats.turns.admission.release_leftovers"),
     "deliver_webhooks": Schedule(10, "public_api.webhooks.delivery.deliver_due"),
+    "warn_of_refusals": Schedule(60, "providers.budgets.notices.warn_of_refusals"),
+    "deliver_mails": Schedule(30, "accounts.mail.delivery.deliver_due"),
+    "forget_mails": Schedule(3_600, "accounts.mail.delivery.forget_mails"),
     "forget_webhook_deliveries": Schedule(3_600, "public_api.webhooks.delivery.forget_deliveries"),
+    "keep_past_days": Schedule(3_600, "providers.usage.day_sums.keep_past_days"),
     "forget_counters": Schedule(3_600, "providers.budgets.counters.forget_counters"),
 }
 

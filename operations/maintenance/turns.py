@@ -23,7 +23,7 @@ from amber.lib.workers.thread_bridge import worker_loop
 from chats.events.stream import control_channel
 from chats.queue import enqueue_turn
 from chats.running.stopping import running_turns
-from chats.turns import sweep
+from chats.turns import claims, sweep
 from engine.provider import openai_model
 from operations.maintenance.periodic_jobs import claim_due_jobs
 from operations.queue import enqueue_periodic_job
@@ -95,6 +95,13 @@ async def _hear_cancels() -> None:
         await asyncio.sleep(_RECONNECT_SECONDS)
 
 
+def _hear(said: bytes) -> None:
+    if said == claims.WAITING_MESSAGE:
+        claims.note_waiting()
+    else:
+        running_turns.stop(UUID(said.decode()), StopReason.CANCELLED)
+
+
 async def _listen(pubsub: PubSub) -> None:
     """Stop the turns that are announced.
 
@@ -110,5 +117,5 @@ async def _listen(pubsub: PubSub) -> None:
                 raise redis.TimeoutError("The control channel is silent.")
             await pubsub.ping()
         elif message["type"] == "message":
-            running_turns.stop(UUID(message["data"].decode()), StopReason.CANCELLED)
+            _hear(message["data"])
         is_asked = message is None

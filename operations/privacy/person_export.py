@@ -105,6 +105,8 @@ def _profile(user: User) -> dict[str, Any]:
         "email": user.email,
         "name": user.name,
         "time_zone": user.time_zone,
+        "language": user.language,
+        "mail_notices": user.mail_notices,
         "date_joined": _time(user.date_joined),
         "last_login": _time(user.last_login),
     }

@@ -17,6 +17,7 @@ from chats import tasks
 from chats.models import Turn, TurnStatus
 from chats.queue import enqueue_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
+from chats.turns import claims
 from chats.turns.stateless import erase_stateless
 from operations.maintenance import periodic_jobs
 from operations.maintenance.heartbeats import forget_dead_workers
@@ -70,19 +71,28 @@ def runs(monkeypatch):
     """Return what the task runs, and its outcome."""
     outcome: dict[str, Any] = {"status": TurnStatus.COMPLETED, "ran": []}
 
-    def run(turn_id: Any, *, worker: str) -> Any:
-        outcome["ran"].append((str(turn_id), worker))
-        return outcome["status"]
+    def run_next(*, worker: str) -> Any:
+        outcome["ran"].append(worker)
+        return outcome["status"] if len(outcome["ran"]) < 4 else None
 
-    monkeypatch.setattr("chats.running.runner.run", run)
+    monkeypatch.setattr("chats.running.runner.run_next", run_next)
+    monkeypatch.setattr("chats.turns.claims._order", claims._Order())
     worker = Worker("w1")
     monkeypatch.setattr("chats.tasks.this_worker", lambda: worker)
     return outcome | {"worker": worker, "outcome": outcome}
 
 
-def test_the_task_runs_the_turn_it_names(runs):
+def test_the_task_runs_the_turn_that_is_next(runs):
     tasks.run_turn(ABSENT)
-    assert runs["ran"] == [(ABSENT, "w1")]
+    assert runs["ran"] == ["w1"]
+    assert read_queue(CHAT_QUEUE) == []
+
+
+def test_while_turns_wait_for_one_to_end_the_task_takes_one_after_another(runs):
+    claims.note_waiting()
+    tasks.run_turn(ABSENT)
+    assert len(runs["ran"]) == 4, "until none may run"
+    runs["worker"].is_draining = True
     assert read_queue(CHAT_QUEUE) == []
 
 

@@ -68,6 +68,7 @@ class BudgetSerializer(serializers.ModelSerializer[Budget]):
             "used",
             "reserved",
             "resets_at",
+            "by_operator",
             "created_at",
             "updated_at",
         ]

@@ -35,6 +35,18 @@ class UsagePageSerializer(serializers.Serializer[Any]):
     results = _Results()
 
 
+EXPORTED_GROUPS: Final = "day,model"
+"""What an export is grouped by unless it is told."""
+
+_FILTERS: Final = [
+    OpenApiParameter("from", OpenApiTypes.DATE, description="The first day, in UTC."),
+    OpenApiParameter("to", OpenApiTypes.DATE, description="The last day, in UTC."),
+    OpenApiParameter("model", str, description="The alias of a model."),
+    OpenApiParameter("kind", str, enum=UsageKind.values),
+    OpenApiParameter("assistant_id", OpenApiTypes.UUID),
+    OpenApiParameter("api_key_id", OpenApiTypes.UUID),
+    OpenApiParameter("user_id", OpenApiTypes.UUID),
+]
 USAGE_PARAMETERS: Final = [
     OpenApiParameter(
         "group_by",
@@ -45,15 +57,21 @@ USAGE_PARAMETERS: Final = [
             f" dates are given, and at most {MAX_DAYS} days."
         ),
     ),
-    OpenApiParameter("from", OpenApiTypes.DATE, description="The first day, in UTC."),
-    OpenApiParameter("to", OpenApiTypes.DATE, description="The last day, in UTC."),
-    OpenApiParameter("model", str, description="The alias of a model."),
-    OpenApiParameter("kind", str, enum=UsageKind.values),
-    OpenApiParameter("assistant_id", OpenApiTypes.UUID),
-    OpenApiParameter("api_key_id", OpenApiTypes.UUID),
-    OpenApiParameter("user_id", OpenApiTypes.UUID),
+    *_FILTERS,
     OpenApiParameter(
         "limit", OpenApiTypes.INT, description="Calls per page: 50 by default, at most 200."
     ),
     OpenApiParameter("cursor", str, description="The cursor from `next` or `previous`."),
+]
+EXPORT_PARAMETERS: Final = [
+    OpenApiParameter(
+        "group_by",
+        str,
+        default=EXPORTED_GROUPS,
+        description=(
+            f"Any of {', '.join(GROUPS)}, separated by commas. The sums cover the last"
+            f" {DEFAULT_DAYS} days unless dates are given, and at most {MAX_DAYS} days."
+        ),
+    ),
+    *_FILTERS,
 ]

@@ -2,18 +2,28 @@
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.sign_in.authentication import principal_of
-from providers.api.schema import USAGE_PARAMETERS, UsagePageSerializer
+from amber.lib.rest.csv_text import CSVRenderer, csv_response
+from amber.lib.rest.wire import JSONRenderer
+from providers.api.schema import (
+    EXPORT_PARAMETERS,
+    EXPORTED_GROUPS,
+    USAGE_PARAMETERS,
+    UsagePageSerializer,
+)
 from providers.api.serializers import ModelPageSerializer, UsageSerializer
 from providers.models import UsageRecord
 from providers.registry import listed_models
-from providers.usage.report import UsageFilters, read_groups, sum_by_groups
+from providers.usage.names import with_names
+from providers.usage.report import MAX_CSV_GROUPS, UsageFilters, read_groups, sum_by_groups
 
 
 class ModelsView(APIView):
@@ -41,6 +51,28 @@ class UsageView(GenericAPIView[UsageRecord]):
             return _report(rows, filters.with_both_dates(), read_groups(group_by))
         page = self.paginate_queryset(filters.applied_to(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class UsageExportView(APIView):
+    renderer_classes = [JSONRenderer, CSVRenderer]
+
+    @extend_schema(
+        parameters=EXPORT_PARAMETERS,
+        responses={
+            (200, "text/csv"): OpenApiResponse(
+                OpenApiTypes.STR, description="A line of names, then a line for each group."
+            )
+        },
+        operation_id="usage_export",
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """Export sums of usage as CSV, with names beside ids. You see your own calls; admins see
+        those of the whole organization."""
+        filters = UsageFilters.read(request.query_params).with_both_dates()
+        groups = read_groups(request.query_params.get("group_by", EXPORTED_GROUPS))
+        rows = filters.applied_to(UsageRecord.objects.visible_to(principal_of(request)))
+        columns, table = with_names(sum_by_groups(rows, groups, most=MAX_CSV_GROUPS), groups)
+        return csv_response(columns, table, filename=f"amber-usage-{filters.days_named}.csv")
 
 
 def _report(rows: Any, filters: UsageFilters, groups: list[str]) -> Response:

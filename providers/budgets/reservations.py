@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from amber.lib.errors import RateLimited
 from providers.budgets.counters import CounterAmounts, change_counters
+from providers.budgets.notices import note_refusal, warn_of_use
 from providers.budgets.rules import (
     ApplicableBudget,
     Spending,
@@ -71,14 +72,19 @@ def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) ->
 
 
 def count(budget_subject: BudgetSubject, used: Spending, *, is_budgeted: bool = False) -> None:
-    """Add what a call has used. No query, or two.
+    """Add what a call has used, and warn of budgets that run low. No query, or two.
 
     `is_budgeted`: something was reserved for it, so that some budget applies whatever this process
     remembers.
     """
-    change_counters(
-        _find_applicable(budget_subject, is_budgeted=is_budgeted), timezone.now(), used=used
-    )
+    applying = _find_applicable(budget_subject, is_budgeted=is_budgeted)
+    if not applying:
+        return
+    now = timezone.now()
+    with transaction.atomic(savepoint=False):
+        counted = change_counters(applying, now, used=used)
+        amounts = {each.budget_id: used.of(each.unit) for each in applying}
+        warn_of_use(budget_subject.organization_id, applying, counted, amounts, now)
 
 
 def release(holder_ids: Collection[UUID]) -> None:
@@ -165,7 +171,10 @@ def _hold(applying: Sequence[ApplicableBudget], asked: Spending, holder_id: UUID
         if over:
             last = max(over, key=lambda each: each.period)  # a month ends after its days
             spent = counted[last.budget_id].used + asked.of(last.unit)
-            raise refusal(last, is_only_held=spent <= last.limit, now=now)
+            is_only_held = spent <= last.limit
+            if not is_only_held:
+                note_refusal(last)
+            raise refusal(last, is_only_held=is_only_held, now=now)
         BudgetReservation.objects.bulk_create(
             BudgetReservation(
                 counter_id=counted[each.budget_id].pk,

@@ -24,6 +24,7 @@ FIELDS = {
     "used",
     "reserved",
     "resets_at",
+    "by_operator",
     "created_at",
     "updated_at",
 }
@@ -164,3 +165,12 @@ def test_another_tenant_finds_nothing(alice, mallory):
 def test_anonymous_is_401(db):
     assert api().get(ALL).status_code == 401
     assert api().post(ALL, DAILY).status_code == 401
+
+
+def test_a_budget_of_the_operators_is_seen_and_left_alone(alice):
+    kept = new_budget(alice, scope="organization", limit=100, by_operator=True)
+    assert api(alice).get(one(kept)).json()["by_operator"] is True
+    assert api(alice).patch(one(kept), {"limit": "999999"}).status_code == 403
+    assert api(alice).delete(one(kept)).status_code == 403
+    kept.refresh_from_db()
+    assert kept.limit == 100

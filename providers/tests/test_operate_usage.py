@@ -1,8 +1,10 @@
 """Test the admin's pages of usage and budgets."""
 
+import csv
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -14,10 +16,11 @@ from providers.budgets import reservations
 from providers.models import Budget, BudgetCounter, UsageRecord
 from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
-from providers.usage.chart import HEIGHT, WIDTH, chart_of
+from providers.usage.chart import HEIGHT, WIDTH, chart_of, scale_of
+from providers.usage.figures import write_cost, write_short
 from tests.personas import OPERATOR
 
-BY_DAY = "/admin/providers/usagerecord/by-day/"
+REPORT = "/admin/providers/usagerecord/report/"
 BUDGETS = "/admin/providers/budget/"
 
 
@@ -44,39 +47,117 @@ def page_of(client, path, **said):
     return answer.content.decode()
 
 
+def figures_of(page):
+    """Return the words of the tables' cells, row by row."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)
+    return [
+        [" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in re.split("</t[hd]>", row)[:-1]]
+        for row in rows
+    ]
+
+
 def test_shows_usage_as_a_chart_and_tables(operator, used):
-    page = page_of(operator, BY_DAY)
-    assert "1 calls, 1234 + 56 tokens" in page
-    assert "1 calls, 777 + 3 tokens" in page
-    assert len(re.findall(r"<rect ", page)) == 2 * 30
-    assert "0.00201100" in page
-    assert BY_DAY in page_of(operator, "/admin/providers/usagerecord/")
+    page = page_of(operator, REPORT)
+    assert "m1 1.3k" not in page, "below 10,000 every digit is shown"
+    assert "m1 1,290" in page
+    assert "m1 780" in page
+    assert page.count('<rect class="series-0" x=') == 2
+    assert page.count('class="catch"') == 30
+    today = str(datetime.now(UTC).date())
+    figures = figures_of(page)
+    assert ["m1", "100%", "2", "2,011", "0", "59", "0", "0.002"] in figures
+    assert ["Together", "", "2", "2,011", "0", "59", "0", "0.002"] in figures
+    assert [today, "1", "1,234", "0", "56", "0", "0.0012"] in figures
+    assert REPORT in page_of(operator, "/admin/providers/usagerecord/")
+
+
+@pytest.mark.parametrize("by", ["model", "kind", "assistant", "key", "user", "organization"])
+def test_tells_usage_apart_by_names(operator, alice, new_model, monkeypatch, by):
+    key, _ = alice.new_key()
+    assistant_id = uuid4()
+    monkeypatch.setattr("accounts.registry._assistant_names", lambda ids: {assistant_id: "Guide"})
+    who = {"organization_id": alice.organization.pk, "user_id": alice.user.pk}
+    who |= {"api_key_id": key.pk, "assistant_id": assistant_id}
+    ledger.record(new_model("m1"), Usage(30, 10), **who)
+    names = {
+        "model": "m1",
+        "kind": "chat",
+        "assistant": "Guide",
+        "key": key.name,
+        "user": alice.user.email,
+        "organization": alice.organization.name,
+    }
+    page = page_of(operator, REPORT, by=by)
+    assert [names[by], "100%", "1", "30", "0", "10", "0", "0.00"] in figures_of(page)
+    rows = list(csv.DictReader(page_of(operator, REPORT, by=by, csv="groups").splitlines()))
+    assert names[by] in rows[0].values()
+    assert (rows[0]["calls"], rows[0]["prompt_tokens"]) == ("1", "30")
+
+
+def test_the_largest_are_coloured_and_the_others_summed(operator, alice, new_model):
+    model = new_model("m")
+    for n in range(9):
+        ledger.record(model, Usage(100 - n), organization_id=alice.organization.pk)
+        UsageRecord.objects.filter(model="m").update(model=f"m{n}")
+    page = page_of(operator, REPORT)
+    named = re.findall(r'<li><span class="swatch[^>]+></span>([^<]+)</li>', page)
+    assert named == [*(f"m{n}" for n in range(6)), "All others"]
+    (title,) = re.findall(r"<title>[\d-]+: (m0.*?)</title>", page)
+    assert title.endswith("m5 95, All others 279")
+
+
+def test_shows_calls_and_cost_too(operator, used):
+    assert "m1 1<" in page_of(operator, REPORT, measure="calls")
+    page = page_of(operator, REPORT, measure="cost")
+    assert "m1 0.0012<" in page
+    assert "<span>0.01</span>" in page
+    assert "There is no such chart" in page_of(operator, REPORT, measure="luck")
+
+
+def test_the_report_costs_few_statements(operator, used, django_assert_max_num_queries):
+    for by in ("organization", "assistant"):
+        with django_assert_max_num_queries(12):
+            page_of(operator, REPORT, by=by)
 
 
 def test_loads_nothing_from_elsewhere(operator, used):
-    page = page_of(operator, BY_DAY)
+    page = page_of(operator, REPORT)
     chart = page[page.index("<svg viewBox") : page.index("</svg>", page.index("<svg viewBox"))]
     assert "http" not in chart
     assert not re.findall(r"<script[^>]+src=\"https?:", page)
 
 
 def test_shows_one_organization_or_other_days(operator, used, alice):
-    page = page_of(operator, BY_DAY, organization=alice.organization.slug)
-    assert "1234 + 56" in page
-    assert "777 + 3" not in page
+    page = page_of(operator, REPORT, organization=alice.organization.slug)
+    assert "m1 1,290" in page
+    assert "m1 780" not in page
     today = str(datetime.now(UTC).date())
-    assert "777 + 3" not in page_of(operator, BY_DAY, **{"from": today})
-    assert "No usage in this period." in page_of(operator, BY_DAY, organization="absent")
+    assert "m1 780" not in page_of(operator, REPORT, **{"from": today})
+    assert "No usage in this period." in page_of(operator, REPORT, organization="absent")
 
 
 def test_senseless_dates_are_told(operator):
-    assert "as 2031-12-31" in page_of(operator, BY_DAY, **{"from": "soon"})
+    assert "as 2031-12-31" in page_of(operator, REPORT, **{"from": "soon"})
+
+
+def test_a_file_holds_no_formula(operator, alice, new_model):
+    for name in ("=1+1", "+1", "-1", "@SUM(A1)"):
+        ledger.record(new_model(name), Usage(30), organization_id=alice.organization.pk)
+    answer = operator.get(REPORT, {"csv": "both"})
+    assert answer["Content-Type"].startswith("text/csv")
+    assert "attachment" in answer["Content-Disposition"]
+    rows = list(csv.DictReader(answer.content.decode().splitlines()))
+    assert {row["model"] for row in rows} == {"'=1+1", "'+1", "'-1", "'@SUM(A1)"}
+    assert {row["day"] for row in rows} == {str(datetime.now(UTC).date())}
 
 
 def test_is_for_operators(alice):
     client = Client()
     client.force_login(alice.user)
-    assert client.get(BY_DAY).status_code == 302
+    assert client.get(REPORT).status_code == 302
+    assert client.get(REPORT, {"csv": "days"}).status_code == 302
+    User.objects.filter(pk=alice.user.pk).update(is_staff=True)
+    assert client.get(REPORT).status_code == 403, "without the right to see the ledger"
 
 
 def test_a_budget_made_here_counts_and_holds(operator, alice, new_model):
@@ -130,23 +211,54 @@ def test_lists_many_budgets_at_once(operator, alice, django_assert_max_num_queri
 # -- The chart -----------------------------------------------------------------------------------
 
 
+def drawn(values, since, until, **more):
+    return chart_of(values, since, until, series=["in", "out"], label="", write=str, **more)
+
+
 def test_bars_stand_at_their_days_and_are_to_scale():
-    rows = [
-        {"day": date(2030, 1, 1), "calls": 1, "prompt_tokens": 40, "completion_tokens": 10},
-        {"day": date(2030, 1, 3), "calls": 2, "prompt_tokens": 0, "completion_tokens": 100},
-    ]
-    chart = chart_of(rows, date(2030, 1, 1), date(2030, 1, 4))
-    assert chart.top_tokens == 100
+    values = {date(2030, 1, 1): [40, 10], date(2030, 1, 3): [0, 100]}
+    chart = drawn(values, date(2030, 1, 1), date(2030, 1, 4))
+    assert chart.marks == ["100.0", "50.0", "0.0"]
     first, second, third, _ = chart.bars
-    assert [bar.x for bar in chart.bars] == [n * WIDTH / 4 for n in range(4)]
-    assert (first.prompt_height, first.completion_height) == (0.4 * HEIGHT, 0.1 * HEIGHT)
-    assert first.completion_y + first.completion_height == first.prompt_y
-    assert first.prompt_y + first.prompt_height == HEIGHT
-    assert (second.calls, second.prompt_height, second.completion_height) == (0, 0, 0)
-    assert third.completion_y == 0
+    day_width = WIDTH / 4
+    assert [bar.x // day_width for bar in chart.bars] == [0, 1, 2, 3]
+    below, above = first.parts
+    assert (below.height, above.height) == (0.4 * HEIGHT, 0.1 * HEIGHT)
+    assert above.y + above.height == below.y
+    assert below.y + below.height == HEIGHT
+    assert (second.parts, second.title) == ([], "2030-01-02: 0")
+    assert [(part.series, part.y) for part in third.parts] == [(1, 0)]
+    assert first.title == "2030-01-01: in 40, out 10"
 
 
-@pytest.mark.parametrize(("most", "top"), [(0, 10), (10, 10), (11, 20), (21, 50), (101, 200)])
+def test_few_days_are_named_and_they_are_spread_evenly():
+    chart = drawn({}, date(2030, 1, 1), date(2030, 1, 30))
+    assert len(chart.days) == 30
+    assert [day.day for day in chart.days if day] == [1, 6, 11, 16, 21, 26]
+
+
+@pytest.mark.parametrize(
+    ("most", "top"), [(0, 10), (10, 10), (11, 20), (21, 25), (26, 50), (101, 200), (999, 1_000)]
+)
 def test_the_scale_ends_at_a_round_number(most, top):
-    rows = [{"day": date(2030, 1, 1), "prompt_tokens": most, "completion_tokens": 0}]
-    assert chart_of(rows, date(2030, 1, 1), date(2030, 1, 1)).top_tokens == top
+    assert scale_of(most)[0] == top
+
+
+def test_the_scale_of_money_knows_cents():
+    assert scale_of(0.03, 0.01) == (0.05, 5)
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [("0", "0.00"), ("12345.678", "12,345.68"), ("0.05", "0.05"), ("0.0042135", "0.0042")],
+)
+def test_money_is_written_with_the_digits_that_count(cost, said):
+    assert write_cost(Decimal(cost)) == said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(0, "0"), (2.5, "2.5"), (9_999, "9,999"), (12_000, "12k"), (1_234_567, "1.2M")],
+)
+def test_large_numbers_are_short_on_an_axis(count, said):
+    assert write_short(count) == said

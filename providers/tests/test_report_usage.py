@@ -1,3 +1,5 @@
+import csv
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -158,3 +160,61 @@ def test_a_report_is_one_query_however_much_there_is(alice, record, django_asser
     client = api(alice)
     with django_assert_max_num_queries(4):  # session, user, membership, sums
         assert len(client.get(ALL, {"group_by": "day,model"}).json()["results"]) == 5
+
+
+# -- As CSV --------------------------------------------------------------------------------------
+
+
+def exported(persona, **said):
+    answer = api(persona).get(f"{ALL}export/", said)
+    assert answer.status_code == 200, answer.content
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    assert re.search(
+        r'attachment; filename="amber-usage-[0-9-]+-to-', answer["Content-Disposition"]
+    )
+    return list(csv.DictReader(answer.content.decode().splitlines()))
+
+
+def test_exports_the_sums_with_names_beside_ids(alice, record, monkeypatch):
+    key, _ = alice.new_key(name="=HYPERLINK(1)")
+    assistant_id = uuid4()
+    monkeypatch.setattr("accounts.registry._assistant_names", lambda ids: {assistant_id: "+Guide"})
+    record(alice, api_key_id=key.pk, assistant_id=assistant_id)
+    record(alice, days_ago=1)
+    first, second = exported(alice, group_by="day,key,assistant,user")
+    assert first == {
+        "day": str(TODAY),
+        "api_key_id": str(key.pk),
+        "api_key_name": "'=HYPERLINK(1)",
+        "assistant_id": str(assistant_id),
+        "assistant_name": "'+Guide",
+        "user_id": str(alice.user.pk),
+        "user_name": alice.user.email,
+        "calls": "1",
+        "prompt_tokens": "3",
+        "completion_tokens": "2",
+        "cached_tokens": "1",
+        "reasoning_tokens": "0",
+        "cost": "0.00300000",
+    }
+    assert (second["api_key_id"], second["api_key_name"], second["calls"]) == ("", "", "1")
+    assert [row["model"] for row in exported(alice)] == ["m", "m"]
+
+
+def test_an_export_is_as_limited_as_the_list(alice, bob, mallory, record):
+    for persona in (alice, bob, mallory):
+        record(persona)
+    shown = [[row["user_name"] for row in exported(who, group_by="user")] for who in (bob, mallory)]
+    assert shown == [[bob.user.email], [mallory.user.email]]
+    both = {row["user_name"] for row in exported(alice, group_by="user")}
+    assert both == {alice.user.email, bob.user.email}
+
+
+def test_refused_exports_are_json(alice):
+    assert api().get(f"{ALL}export/").status_code == 401
+    answer = api(alice).get(f"{ALL}export/", {"group_by": "planet"}, HTTP_ACCEPT="text/csv")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
+    none = api(alice).get(f"{ALL}export/").content.decode()
+    assert none.splitlines() == [
+        "day,model,calls,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost"
+    ]

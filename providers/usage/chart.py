@@ -1,86 +1,122 @@
-"""Lay out sums of usage by day as the bars of a chart, which a template draws as SVG.
+"""Lay out sums by day as stacked bars with axes, which a template draws (`admin/providers/bars.html`).
 
-Days without calls have bars of no height. Pure; colours are the template's.
+Days without a value have bars of no height. Pure; colours are the style sheet's. The bars are SVG
+that stretches with the page, so words are no part of it: the template sets them beside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, Final
+from math import floor, log10
+from typing import Final
 
 WIDTH: Final = 960
 HEIGHT: Final = 240
-GAP: Final = 2
+FILLED: Final = 0.8
+"""The part of a day's width that its bar takes."""
 
-SCALE_STEPS: Final = (1, 2, 5, 10)
-"""The top of the scale is one of these times a power of ten, which people read at a glance."""
+SCALE_STEPS: Final = ((1, 2), (2, 4), (2.5, 5), (5, 5), (10, 2))
+"""The top of the scale is one of the first times a power of ten, which people read at a glance; the
+second is the number of parts that lines cut it into."""
+DAYS_NAMED: Final = 7
+"""Names of days that fit below a chart, on a phone too."""
+
+Values = Mapping[date, Sequence[float]]
+"""By day the value of each series, in one order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One series' part of a bar. Positions are in SVG's units; y counts from the top."""
+
+    series: int
+    y: float
+    height: float
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One day's bar: `prompt` stands on the ground, `completion` on top of it.
-
-    Sizes and positions are in SVG's units; y counts from the top.
-    """
+    """One day's bar; `title` says its figures in words."""
 
     day: date
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
     x: float
     width: float
-    prompt_y: float
-    prompt_height: float
-    completion_y: float
-    completion_height: float
+    title: str
+    parts: Sequence[Part]
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
+    """`marks` are the words at the lines of the scale, from the top down to zero; `days` are the
+    days by place, None where there is no room for a name. `label` says the whole in a sentence, for those who do not see it."""
+
     bars: Sequence[Bar]
-    top_tokens: int
+    marks: Sequence[str]
+    lines: Sequence[float]
+    days: Sequence[date | None]
+    label: str
     width: int = WIDTH
     height: int = HEIGHT
 
 
-def chart_of(rows: Sequence[Mapping[str, Any]], since: date, until: date) -> Chart:
-    """Lay out `rows`, which `report.sum_by_groups` summed by day, in any order."""
-    by_day = {row["day"]: row for row in rows}
+def chart_of(
+    values: Values,
+    since: date,
+    until: date,
+    *,
+    series: Sequence[str],
+    label: str,
+    write: Callable[[float], str],
+    least: float = 10,
+) -> Chart:
+    """Lay out the days from `since` to `until`, both included. `write` says a value in words.
+
+    `series` are the names of the values of a day, the lowest part of a bar first. `least` is the top
+    of the scale of an empty chart.
+    """
     days = [since + timedelta(days=n) for n in range((until - since).days + 1)]
-    most = max((_tokens(row) for row in rows), default=0)
-    top_tokens = _round_up(most)
+    top, parts = scale_of(max((sum(each) for each in values.values()), default=0), least)
     width = WIDTH / len(days)
     bars = [
-        _bar(day, by_day.get(day, {}), n * width, width, HEIGHT / top_tokens)
+        _bar(day, values.get(day, ()), n * width, width, top, series, write)
         for n, day in enumerate(days)
     ]
-    return Chart(bars, top_tokens)
-
-
-def _bar(day: date, row: Mapping[str, Any], x: float, width: float, scale: float) -> Bar:
-    prompt, completion = row.get("prompt_tokens", 0), row.get("completion_tokens", 0)
-    prompt_height, completion_height = prompt * scale, completion * scale
-    return Bar(
-        day=day,
-        calls=row.get("calls", 0),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        x=round(x, 2),
-        width=round(max(width - GAP, 1), 2),
-        prompt_y=round(HEIGHT - prompt_height, 2),
-        prompt_height=round(prompt_height, 2),
-        completion_y=round(HEIGHT - prompt_height - completion_height, 2),
-        completion_height=round(completion_height, 2),
+    every = -(-len(days) // DAYS_NAMED)
+    return Chart(
+        bars=bars,
+        marks=[write(top * n / parts) for n in range(parts, -1, -1)],
+        lines=[round(HEIGHT * n / parts, 2) for n in range(parts + 1)],
+        days=[None if n % every else day for n, day in enumerate(days)],
+        label=label,
     )
 
 
-def _tokens(row: Mapping[str, Any]) -> int:
-    return int(row["prompt_tokens"] + row["completion_tokens"])
+def scale_of(most: float, least: float = 10) -> tuple[float, int]:
+    """Return the top of a scale that reaches `most`, and into how many parts its lines cut it."""
+    power = 10.0 ** floor(log10(max(most, least)))
+    found = ((step * power, parts) for step, parts in SCALE_STEPS if step * power >= most)
+    return next(found)
 
 
-def _round_up(most: int) -> int:
-    """Return the top of the scale: at least 10, so that an empty chart has one."""
-    power = 10
-    while power * SCALE_STEPS[-1] < most:
-        power *= 10
-    return next(step * power for step in SCALE_STEPS if step * power >= most)
+def _bar(
+    day: date,
+    values: Sequence[float],
+    x: float,
+    width: float,
+    top: float,
+    series: Sequence[str],
+    write: Callable[[float], str],
+) -> Bar:
+    parts, below = [], 0.0
+    for n, value in enumerate(values):
+        height = value * HEIGHT / top
+        below += height
+        parts.append(Part(n, round(HEIGHT - below, 2), round(height, 2)))
+    said = [f"{series[n]} {write(value)}" for n, value in enumerate(values) if value]
+    return Bar(
+        day=day,
+        x=round(x + width * (1 - FILLED) / 2, 2),
+        width=round(width * FILLED, 2),
+        title=f"{day}: {', '.join(said) or write(0)}",
+        parts=[part for part in parts if part.height],
+    )

@@ -28,6 +28,8 @@ DEFAULT_DAYS: Final = 30
 
 MAX_GROUPS: Final = 5_000
 """A year of days for a dozen models; 1 MB of JSON."""
+MAX_CSV_GROUPS: Final = 50_000
+"""A month of days for a thousand people and more; 5 MB."""
 
 GROUPS: Final[Mapping[str, str]] = {
     "day": "day",
@@ -38,6 +40,9 @@ GROUPS: Final[Mapping[str, str]] = {
     "user": "user_id",
 }
 """The names that a report can be grouped by, and the field of each."""
+
+OPERATORS_GROUPS: Final[Mapping[str, str]] = {**GROUPS, "organization": "organization_id"}
+"""The same for operators, whose reports are about all organizations."""
 
 _IDS: Final = ("assistant_id", "api_key_id", "user_id")
 
@@ -75,6 +80,18 @@ class UsageFilters:
             raise _invalid_field("from", f"A report covers at most {MAX_DAYS} days.")
         return type(self)(since, until, self.equal)
 
+    @property
+    def bounds(self) -> tuple[date, date]:
+        """Both dates, where there are both (`with_both_dates`)."""
+        assert self.since is not None, "they are bounded"
+        assert self.until is not None, "they are bounded"
+        return self.since, self.until
+
+    @property
+    def days_named(self) -> str:
+        """Both days as a name of a file has them."""
+        return f"{self.since}-to-{self.until}"
+
     def applied_to(self, rows: "QuerySet[UsageRecord]") -> "QuerySet[UsageRecord]":
         wanted = Q(**dict(self.equal))
         if self.since is not None:
@@ -94,13 +111,16 @@ def read_groups(said: str) -> list[str]:
     return names
 
 
-def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[dict[str, Any]]:
+def sum_by_groups(
+    rows: "QuerySet[UsageRecord]", groups: Sequence[str], *, most: int | None = None
+) -> list[dict[str, Any]]:
     """Return a row for each group: its fields, `calls` and SUMS.
 
-    The newest day comes first, then most tokens. One query. Raises Invalid for more than
-    MAX_GROUPS.
+    `groups` are names of OPERATORS_GROUPS. The newest day comes first, then most tokens. One query.
+    Raises Invalid for more than `most` groups, MAX_GROUPS if nothing is said.
     """
-    fields = [GROUPS[name] for name in groups]
+    most = MAX_GROUPS if most is None else most
+    fields = [OPERATORS_GROUPS[name] for name in groups]
     if "day" in fields:
         rows = rows.annotate(day=TruncDate("created_at", tzinfo=UTC))
     summed = (
@@ -112,10 +132,10 @@ def sum_by_groups(rows: "QuerySet[UsageRecord]", groups: Sequence[str]) -> list[
             (F("prompt_tokens_sum") + F("completion_tokens_sum")).desc(),
         )
     )
-    found = list(summed[: MAX_GROUPS + 1])
-    if len(found) > MAX_GROUPS:
+    found = list(summed[: most + 1])
+    if len(found) > most:
         raise _invalid_field(
-            "group_by", f"There are more than {MAX_GROUPS:,} groups. Ask for fewer days."
+            "group_by", f"There are more than {most:,} groups. Ask for fewer days."
         )
     return [_row(each, fields) for each in found]
 

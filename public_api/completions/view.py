@@ -13,6 +13,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.idempotency import once
 from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.wire import validate_body
 from chats.models import Turn
 from engine.events import TurnCompleted
@@ -29,7 +30,7 @@ from public_api.services import start_turn
 ROUTE = "POST /v1/chat/completions"
 
 
-class CompletionsView(OpenAIView):
+class CompletionsView(OrderlyView, OpenAIView):
     bound_keys_may = ("POST",)
 
     @extend_schema(

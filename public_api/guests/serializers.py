@@ -18,6 +18,8 @@ class CardSerializer(serializers.Serializer[Assistant]):
     id = serializers.UUIDField()
     name = serializers.CharField()
     description = serializers.CharField()
+    greeting = serializers.CharField()
+    suggested_questions = serializers.ListField(child=serializers.CharField())
     has_library = serializers.SerializerMethodField()
     browses_web = serializers.SerializerMethodField()
     takes_files = serializers.BooleanField(source="guest_files")

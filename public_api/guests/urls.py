@@ -19,6 +19,11 @@ _OF_ASSISTANT = [
         views.GuestRegenerateView.as_view(),
         name="guest_regenerate",
     ),
+    path(
+        "messages/<uuid:message_id>/feedback/",
+        views.GuestFeedbackView.as_view(),
+        name="guest_feedback",
+    ),
     path("turns/<uuid:turn_id>/", views.GuestTurnView.as_view(), name="guest_turn"),
     path(
         "turns/<uuid:turn_id>/events/",

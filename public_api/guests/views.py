@@ -37,11 +37,13 @@ from amber.lib.rest.preferences import PREFER
 from amber.lib.rest.wire import validate_body
 from assistants.models import Assistant
 from chats import services
+from chats.api.feedback_views import FeedbackInput, FeedbackSerializer
 from chats.api.schema import POSTED_RESPONSES
 from chats.api.serializers import ChatSerializer, MessageSerializer, TurnSerializer
+from chats.feedback_services import give_feedback, withdraw_feedback
 from chats.messages import transcript
 from chats.messages.path_pages import path_page
-from chats.messages.wire import chat_wire, turn_wire
+from chats.messages.wire import chat_wire, feedback_wire, turn_wire
 from chats.models import Chat, ChatMessage, Turn
 from chats.streaming.negotiation import Streamable, answer_posted
 from chats.streaming.stream_view import TurnEventsView
@@ -201,6 +203,34 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
                 claim=claim,
             ),
         )
+
+
+class GuestFeedbackView(ForGuests):
+    @extend_schema(request=FeedbackInput, responses=FeedbackSerializer)
+    def put(self, request: Request, assistant_id: UUID, message_id: UUID) -> Response:
+        """Say what you think of this answer; it replaces what you said before.
+
+        The admins of the assistant's organization read it, and not the answer.
+        """
+        principal = principal_of(request)
+        message = _shown_message(principal, message_id)
+        given = validate_body(FeedbackInput, request)
+        return Response(feedback_wire(give_feedback(message, principal, **given)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, assistant_id: UUID, message_id: UUID) -> Response:
+        """Take back what you said about this answer."""
+        principal = principal_of(request)
+        withdraw_feedback(_shown_message(principal, message_id), principal)
+        return Response(status=204)
+
+
+def _shown_message(principal: Principal, message_id: UUID) -> ChatMessage:
+    """Return a message that the guest sees. Raises Missing."""
+    message = get_visible(ChatMessage, principal, message_id)
+    if message.hidden:
+        raise Missing
+    return message
 
 
 class GuestRegenerateView(ForGuests, Streamable):

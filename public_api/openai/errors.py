@@ -62,6 +62,8 @@ TABLE: Final[Mapping[str, _ErrorForm]] = {
     ),
     "forbidden": _ErrorForm(PERMISSION, code="insufficient_permissions"),
     "rate_limited": _ErrorForm("requests", code="rate_limit_exceeded"),
+    "queue_full": _ErrorForm("requests", code="rate_limit_exceeded"),
+    "too_many_streams": _ErrorForm("requests", code="rate_limit_exceeded"),
     "provider_rate_limited": _ErrorForm("requests", 429, "rate_limit_exceeded"),
     "budget_exceeded": _ErrorForm("insufficient_quota", code="insufficient_quota"),
     "internal": _ErrorForm(SERVER),

@@ -14,6 +14,7 @@ from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.idempotency import once
 from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import PREFER, accepted_headers, prefers_async
 from amber.lib.rest.wire import validate_body
 from public_api.completions.serializers import MAX_USER_CHARS
@@ -69,7 +70,7 @@ class PageInput(serializers.Serializer[Any]):
     order = serializers.ChoiceField(["asc", "desc"], default="desc")
 
 
-class ResponsesView(OpenAIView):
+class ResponsesView(OrderlyView, OpenAIView):
     bound_keys_may = ("POST",)
 
     @extend_schema(

@@ -12,10 +12,9 @@ from openai import OpenAI
 
 from amber.lib.workers.leases import StopReason
 from chats.models import Turn
-from chats.running import runner
 from chats.running.stopping import running_turns
 from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
-from chats.tests.runs import WAIT_SECONDS
+from chats.tests.runs import WAIT_SECONDS, run_named
 from providers.models import LanguageModel
 from public_api.tests.live_server import live_server, sdk
 from tests.personas import Persona
@@ -31,7 +30,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
 
     def run(turn_id: UUID) -> None:
         try:
-            runner.run(turn_id, worker="w1")
+            run_named(turn_id)
         finally:
             connections.close_all()
 

@@ -10,7 +10,7 @@ from accounts.models import ApiKey
 from accounts.sign_in.guest_tokens import read_guest_token
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
-from chats.models import Chat, ChatMessage, ChatOwner, Turn
+from chats.models import Chat, ChatMessage, ChatOwner, Feedback, Turn
 from chats.tests.conftest import enqueued_turns
 from chats.tests.event_streams import read_sse
 from chats.tests.rows import error_of, fields_of, new_chat, say
@@ -28,6 +28,8 @@ CARD = {
     "description": "",
     "has_library": False,
     "browses_web": True,
+    "greeting": "",
+    "suggested_questions": [],
     "takes_files": False,
     "max_message_chars": 8_000,
 }
@@ -232,6 +234,29 @@ def test_asks_the_same_again(guest, chat):
     assert answer.status_code == 201
     assert answer.json()["message"]["id"] == question["message"]["id"]
     assert answer.json()["turn"]["id"] != question["turn"]["id"]
+
+
+# -- What they think of it -----------------------------------------------------------------------
+
+
+def test_a_guest_judges_an_answer_and_takes_it_back(guest, chat):
+    answer = say(chat, "Hello", role="assistant")
+    hidden = say(chat, "secret", role="assistant", hidden=True)
+    client, address = api(key=guest.token), of(guest, f"messages/{answer.pk}/feedback/")
+    given = client.put(address, {"value": "down", "reason": "wrong"})
+    assert (given.status_code, given.json()["value"]) == (200, "down")
+    (shown,) = get(guest, f"chats/{chat.pk}/messages/").json()["results"]
+    assert shown["feedback"] == given.json()
+    assert Feedback.objects.get().user is None
+    assert fields_of(client.put(address, {"value": "maybe"})) == ["value"]
+    there = of(guest, f"messages/{hidden.pk}/feedback/")
+    assert client.put(there, {"value": "up"}).status_code == 404
+    assert api().put(address, {"value": "up"}).status_code == 401
+    stranger = visit(guest.assistant)
+    assert api(key=stranger.token).put(address, {"value": "up"}).status_code == 404
+    assert api(key=stranger.token).delete(address).status_code == 404
+    assert client.delete(address).status_code == 204
+    assert not Feedback.objects.exists()
 
 
 # -- Turns ---------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class Platform:
     def __init__(self, home: Path, *, provider_url: str, database_url: str) -> None:
         self.home = home
         self.log = home / "platform.log"
-        self.port = _free_port()
+        self.port = free_port()
         self.database_url = database_url
         self._redis_server = prepare_redis(home)
         inherited = {n: v for n, v in os.environ.items() if not n.startswith(("AMBER_", "OPENAI_"))}
@@ -330,6 +330,6 @@ def _address_of(url: SplitResult, default_port: int) -> Address:
     return f"{folder}/.s.PGSQL.{port}" if folder else (url.hostname or "127.0.0.1", port)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])

@@ -6,12 +6,13 @@ The page is examples/embed.html, under the strictest policy that lets it load th
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.axe import assert_accessible
 from tests.e2e.browser import chromium, web_page, why_there_is_none
 from tests.e2e.client import Client
 from tests.e2e.platform import Platform
@@ -32,6 +33,7 @@ SLOW = "Tell me. [[fake tokens=60 itl=40]]"
 """2.4 seconds of text."""
 
 PATIENCE_MS = 30_000
+PLAIN: dict[str, Any] = {"greeting": "", "suggested_questions": [], "guest_files": False}
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +105,10 @@ def embedded(platform: Platform, assistant_id: str) -> str:
 def assistant(platform: Platform, ann: Client) -> Any:
     """`assistant("fake-slow")`: the id of a public one with this model."""
 
-    def make(model: str = "fake-model") -> str:
+    def make(model: str = "fake-model", **fields: Any) -> str:
         assistant_id = ann.assistant(model)
         changes = {"public": True, "name": "Marie", "description": "Ask me about **resin**."}
+        changes |= PLAIN | fields
         assert ann.request("PATCH", f"assistants/{assistant_id}/", changes).status == 200
         return assistant_id
 
@@ -119,8 +122,11 @@ def visit(platform: Platform, ann: Client, browser: "Browser", assistant: Any) -
     policy = f"default-src 'none'; script-src {amber}; connect-src {amber}"
     servers, contexts, visits = [], [], []
 
-    def make(model: str = "fake-model", **options: Any) -> Visit:
-        server = web_page(embedded(platform, assistant(model)), Content_Security_Policy=policy)
+    def make(
+        model: str = "fake-model", fields: Mapping[str, Any] | None = None, **options: Any
+    ) -> Visit:
+        page = embedded(platform, assistant(model, **(fields or {})))
+        server = web_page(page, Content_Security_Policy=policy)
         servers.append(server)
         address = server.__enter__()
         contexts.append(browser.new_context(**({"locale": "en-GB"} | options)))
@@ -206,7 +212,7 @@ def test_the_next_question_is_of_the_same_chat_and_a_new_start_of_another(visit)
         here.ask("Hi [[fake tokens=6]]")
         here.wait_for_end()
     first = here.kept()["chat"]
-    here.button("Start anew").click()
+    here.button("New chat").click()
     here.page.locator(".you").first.wait_for(state="detached")
     here.ask("Hi [[fake tokens=6]]")
     here.wait_for_end()
@@ -273,6 +279,109 @@ def test_an_assistant_that_is_not_public_shows_no_button(visit, ann):
     assert not here.page.locator("#amber-widget").count()
 
 
+# -- More than one question ------------------------------------------------------------------------
+
+WELCOME = {
+    "greeting": "Hello, I am **Marie**. Show me your stones.",
+    "suggested_questions": ["What is amber? [[fake tokens=6]]", "Does it float?"],
+    "guest_files": True,
+}
+
+
+def test_greets_suggests_and_asks_by_one_click(visit):
+    here = visit(fields=WELCOME)
+    here.wait_for_text("Show me your stones.")
+    suggested = here.page.get_by_role("group", name="Suggested questions").get_by_role("button")
+    assert suggested.all_inner_texts() == WELCOME["suggested_questions"]
+    suggested.first.click()
+    here.wait_for_text("the river keeps")
+    here.wait_for_end()
+    assert "What is amber?" in here.page.locator(".you").inner_text()
+    assert not suggested.count(), "they are for an empty chat"
+    here.page.reload()
+    here.page.locator(".you").wait_for()
+    assert not suggested.count()
+
+
+def test_takes_files_along_with_the_next_question(visit):
+    here = visit(fields=WELCOME)
+    stones = {"name": "stones.txt", "mimeType": "text/plain", "buffer": b"one, two"}
+    other = {"name": "other.txt", "mimeType": "text/plain", "buffer": b"none"}
+    with here.page.expect_file_chooser() as chooser:
+        here.button("Attach a file").click()
+    chooser.value.set_files([stones, other])
+    here.button("Remove other.txt").click()
+    here.button("Remove stones.txt").wait_for()
+    here.ask("How many? [[fake tokens=6]]")
+    here.wait_for_end()
+    here.page.reload()
+    here.page.locator(".you").wait_for()
+    order = here.page.locator(".log .again, .log .you").all_inner_texts()
+    assert [text.splitlines()[-1] for text in order] == [
+        "stones.txt",
+        "How many? [[fake tokens=6]]",
+    ]
+    with here.page.expect_download() as download:
+        here.button("stones.txt").click()
+    assert Path(download.value.path()).read_bytes() == b"one, two"
+    assert not here.said
+
+
+def test_a_file_that_is_refused_is_told_and_the_question_kept(visit, ann):
+    here = visit(fields=WELCOME)
+    assistant_id = ann.assistant("fake-model")
+    ann.request("PATCH", f"assistants/{assistant_id}/", {"guest_files": False})
+    here.box.fill("How many?")
+    with here.page.expect_file_chooser() as chooser:
+        here.button("Attach a file").click()
+    chooser.value.set_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"one"})
+    assert "does not accept files" in here.page.get_by_role("alert").inner_text()
+    assert here.box.input_value() == "How many?"
+    assert not here.page.locator(".file").count()
+
+
+def test_goes_back_to_an_earlier_chat_whose_answer_went_on(visit):
+    here = visit()
+    here.ask("First [[fake tokens=60 itl=40]]")
+    here.wait_for_text("the river keeps")
+    here.button("New chat").click()
+    here.page.locator(".you").first.wait_for(state="detached")
+    here.ask("Second [[fake tokens=6]]")
+    here.wait_for_end()
+    here.button("Your chats").click()
+    listed = here.page.locator(".list button")
+    listed.first.wait_for()
+    assert [text.split()[0] for text in listed.all_inner_texts()] == ["Second", "First"]
+    assert listed.first.get_attribute("aria-current") == "true"
+    listed.last.click()
+    here.page.locator(".you", has_text="First").wait_for()
+    here.wait_for_end()
+    assert here.answer.inner_text().strip().endswith(answer_text(60).strip())
+    assert not here.said
+
+
+def test_judges_and_copies_an_answer(visit):
+    here = visit(permissions=["clipboard-read", "clipboard-write"])
+    here.ask("Hi [[fake tokens=6]]")
+    here.wait_for_end()
+    here.button("Copy").click()
+    here.page.get_by_role("status").get_by_text("Copied").wait_for()
+    assert here.page.evaluate("navigator.clipboard.readText()") == answer_text(6)
+    here.button("Bad answer").click()
+    here.page.get_by_role("status").get_by_text("Thank you").wait_for()
+    here.button("Good answer").click()
+    here.page.locator(".up[aria-pressed=true]").wait_for()
+    here.page.reload()
+    here.page.locator(".up[aria-pressed=true]").wait_for()
+    assert here.page.locator(".down").get_attribute("aria-pressed") == "false"
+    here.button("Good answer").click()
+    here.page.locator(".up[aria-pressed=false]").wait_for()
+    (kept,) = here.platform.query(
+        "SELECT count(*) FROM chats_feedback WHERE chat_id = %s", [here.kept()["chat"]]
+    )
+    assert kept == (0,)
+
+
 # -- Reading it without eyes or mouse --------------------------------------------------------------
 
 
@@ -290,10 +399,10 @@ def test_keyboards_get_everywhere_in_the_order_of_reading(visit):
     here = visit()
     assert focused(here.page) == "Your message"
     order = []
-    for _ in range(3):
+    for _ in range(4):
         here.page.keyboard.press("Shift+Tab")
         order.append(focused(here.page))
-    assert order == ["Conversation", "Close", "Start anew"]
+    assert order == ["Conversation", "Close", "Your chats", "New chat"]
     here.page.keyboard.press("Escape")
     assert focused(here.page) == "Chat with Marie", "where it was opened from"
     assert not here.page.get_by_role("dialog").is_visible()
@@ -314,7 +423,8 @@ def test_on_a_small_screen_the_focus_stays_inside(visit):
     for _ in range(12):
         here.page.keyboard.press("Tab")
         names.add(focused(here.page))
-    assert names - {"BODY"} == {"Your message", "Send", "Start anew", "Close", "Conversation"}
+    reached = {"Your message", "Send", "New chat", "Your chats", "Close", "Conversation"}
+    assert names - {"BODY"} == reached
     panel = here.page.get_by_role("dialog").bounding_box()
     assert panel == {"x": 0, "y": 0, "width": 400, "height": 700}
 
@@ -361,6 +471,22 @@ def test_texts_stand_out_from_their_ground(visit, scheme):
     measured = here.page.evaluate(CONTRAST)
     assert len(measured) >= 5
     assert not [(name, ratio) for name, ratio in measured if ratio < 4.5]
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_axe_finds_nothing(visit, size):
+    here = visit(fields=WELCOME, viewport={"width": size[0], "height": size[1]})
+    here.wait_for_text("Show me your stones.")
+    assert_accessible(here.page, within="#amber-widget")
+    here.ask("Hi [[fake tokens=6]]")
+    here.wait_for_end()
+    here.button("Your chats").click()
+    here.page.locator(".list").wait_for()
+    assert_accessible(here.page, within="#amber-widget")
+    here.page.locator(".list button").click()
+    here.button("Good answer").click()
+    here.page.locator(".up[aria-pressed=true]").wait_for()
+    assert_accessible(here.page, within="#amber-widget")
 
 
 def test_who_wants_no_motion_gets_none(visit):

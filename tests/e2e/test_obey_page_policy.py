@@ -50,6 +50,52 @@ def test_the_apis_description(platform: Platform, page: "Page") -> None:
     page.get_by_role("button", name="Execute").first.wait_for()
 
 
+def test_the_apis_operations_are_found_and_the_key_stays(platform: Platform, page: "Page") -> None:
+    page.goto(f"http://127.0.0.1:{platform.port}/api/docs/")
+    operation = page.locator(
+        ".opblock-summary", has_text="/api/v1/messages/{message_id}/regenerate/"
+    )
+    operation.wait_for()  # as one text, so that the browser's own search finds it, too
+    page.locator(".operation-filter-input").fill("regenerate post")
+    page.wait_for_function("document.querySelectorAll('.opblock').length < 5")
+    assert operation.count() == 1
+    page.locator(".operation-filter-input").fill("")
+    page.get_by_role("button", name="Authorize").first.click()
+    page.locator("#auth-bearer-value").first.fill("amb_live_of_this_browser")
+    page.get_by_role("button", name="Apply credentials").first.click()
+    page.reload()
+    operation.wait_for()
+    assert "amb_live_of_this_browser" in page.evaluate("localStorage.authorized")
+
+
+def _search(page: "Page", words: str) -> None:
+    """Words that are typed before the index is there are not looked for, nor without a key."""
+    page.locator(".md-search__input").click()
+    page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for()
+    page.locator(".md-search__input").fill(words)
+    page.keyboard.press("End")
+
+
+def test_the_docs(platform: Platform, page: "Page") -> None:
+    platform.run("-m", "amber.docs_site.build")
+    docs = f"http://127.0.0.1:{platform.port}/docs/"
+    elsewhere: list[str] = []
+    page.on("request", lambda r: elsewhere.append(r.url) if "//127.0.0.1:" not in r.url else None)
+    page.goto(f"{docs}architecture/")
+    page.wait_for_function(
+        "[...document.querySelectorAll('img[src*=diagrams][src$=only-light]')]"
+        ".every((each) => each.complete && each.naturalWidth > 100)"
+    )
+    _search(page, "别忘了")
+    page.locator(".md-search-result__link", has_text="Memory").first.click()
+    page.wait_for_url(f"{docs}memory/**")
+    page.go_back()  # to what the browser has kept, with the policy of the answer that said so
+    page.reload()
+    _search(page, "lease")
+    page.locator(".md-search-result__link", has_text="Architecture").first.wait_for()
+    assert not elsewhere
+
+
 def test_the_admin(platform: Platform, page: "Page") -> None:
     email = new_account(platform, "olga")
     promote = "UPDATE accounts_user SET is_staff = true, is_superuser = true WHERE email = %s"

@@ -21,10 +21,9 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats.digest import blocks
 from chats.digest.digest import digest_turns
 from chats.models import Chat, ChatMessage, Turn
-from chats.running import runner
 from chats.tests.conftest import enqueued_turns, new_model, no_connection_left_open, provider
 from chats.tests.rows import converse, new_assistant, new_chat, new_file, say
-from chats.tests.runs import ask_in
+from chats.tests.runs import ask_in, run_named
 from libraries.git import importing
 from libraries.models import Document, Library, Repository
 from libraries.tests.enqueued import enqueued
@@ -194,7 +193,7 @@ def traces(his: His, fake_provider: Any, work: Callable[[], Any], alice: Persona
 @pytest.mark.parametrize("forge", FORGERIES)
 def test_a_turn_reads_and_writes_nothing_of_anothers(alice, hers, his, fake_provider, forge):
     forge(his, hers)
-    assert not traces(his, fake_provider, lambda: runner.run(his.turn.pk, worker="w1"), alice)
+    assert not traces(his, fake_provider, lambda: run_named(his.turn.pk), alice)
 
 
 FOLLOWED = [
@@ -210,7 +209,7 @@ FOLLOWED = [
 @pytest.mark.parametrize("forge", FOLLOWED)
 def test_without_the_wall_it_would(alice, hers, his, fake_provider, forge, wall_down):
     forge(his, hers)
-    assert traces(his, fake_provider, lambda: runner.run(his.turn.pk, worker="w1"), alice)
+    assert traces(his, fake_provider, lambda: run_named(his.turn.pk), alice)
 
 
 @pytest.fixture

@@ -151,3 +151,8 @@ def reserved_names() -> frozenset[str]:
 def builtin_names() -> list[str]:
     """Return the names of all registered tools, offered or not, in order."""
     return sorted(_tools)
+
+
+def builtin_specs() -> list[ToolSpec]:
+    """Return what models are told of all registered tools, offered or not, by name."""
+    return [_tools[name].spec for name in builtin_names()]

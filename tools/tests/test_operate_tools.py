@@ -1,5 +1,6 @@
 """Show operators what tenants connected, refreshed and tried, without keys and people's texts."""
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tools.tests.tool_service import function
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+MAX_STATEMENTS = 12
 PAGES = "/admin/tools/tool/"
 LOG = "/admin/tools/toolcallrecord/"
 KEY = "key-of-the-weather"
@@ -96,6 +98,84 @@ def test_tries_a_function_and_shows_the_exchange(operator, tool, weather):
 def test_what_is_wrong_with_a_test_call_is_said(operator, tool, weather, body, words):
     assert words in operator.post(call_page(tool), body).content.decode()
     assert not weather.calls
+
+
+FORECAST = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "Where it is."},
+        "days": {"type": "integer", "minimum": 1},
+        "stations": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["city"],
+}
+NO_ARGUMENTS = {"type": "object", "properties": {}}
+
+
+@pytest.fixture
+def described(alice, weather):
+    weather.functions = [function(parameters=FORECAST), function("all", parameters=NO_ARGUMENTS)]
+    given = {"kind": "discovery", "discovery_url": weather.url}
+    return create_tool(alice.principal, given=given)
+
+
+def control(page: str, name: str) -> str:
+    """Return the name of the control that has this label."""
+    found = re.search(f'<label for="(.*?)">{name} ', page) or re.search(
+        f'<fieldset[^>]*id="([^"]*)">\\s*<legend>{name} ', page
+    )
+    assert found, name
+    return found[1]
+
+
+def test_the_page_of_a_tool_tells_what_its_functions_take(
+    operator, described, django_assert_max_num_queries
+):
+    change = f"{PAGES}{described.pk}/change/"
+    operator.get(change)
+    with django_assert_max_num_queries(MAX_STATEMENTS):
+        page = operator.get(change).content.decode()
+    for words in ("Where it is.", "whole number", "at least 1", "list of text", "no arguments"):
+        assert words in page
+    assert f"{call_page(described)}?function=all" in page
+
+
+def test_a_function_is_called_by_a_form_of_its_schema(operator, described, weather):
+    page = operator.get(call_page(described), {"function": "forecast"}).content.decode()
+    city, days, stations = (control(page, name) for name in ("city", "days", "stations"))
+    body = {"mode": "fields", "function": "forecast", city: "Rome", days: ""}
+    longer = operator.post(call_page(described), body | {"add": stations}).content.decode()
+    assert f'name="{stations}.0"' in longer
+    assert not weather.calls
+    body |= {f"{stations}.n": "1", f"{stations}.0": "North", days: "many"}
+    refused = operator.post(call_page(described), body).content.decode()
+    assert "This is not a whole number" in refused
+    refused = operator.post(call_page(described), body | {days: "0"}).content.decode()
+    assert "days: 0 is less than the minimum of 1" in refused
+    assert not weather.calls
+    done = operator.post(call_page(described), body | {days: "3"}).content.decode()
+    assert "Received" in done
+    [called] = weather.called
+    assert called["arguments"] == {"city": "Rome", "days": 3, "stations": ["North"]}
+    assert "&quot;days&quot;: 3" in done
+
+
+def test_json_that_a_form_can_say_fills_it(operator, described):
+    body = {"function": "forecast", "arguments": '{"city": "Rome", "days": 2}'}
+    page = operator.post(call_page(described), body).content.decode()
+    assert f'name="{control(page, "days")}" value="2"' in page
+    body["arguments"] = '{"city": "Rome", "more": 1}'
+    page = operator.post(call_page(described), body).content.decode()
+    assert "The form cannot show these arguments." in page
+
+
+def test_a_tool_without_functions_says_so(operator, alice):
+    tool = Tool.objects.create(organization=alice.organization, user=alice.user, name="Empty")
+    for answer in (
+        operator.get(call_page(tool)),
+        operator.post(call_page(tool), {"mode": "fields"}),
+    ):
+        assert "This tool has no functions." in answer.content.decode()
 
 
 def test_a_key_that_cannot_be_read_is_said_to_be_so(operator, tool):

@@ -45,7 +45,9 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 	const settle = () => {
 		const box = scroller.current;
 		if (!box) return;
-		const scrolled = box.scrollTop - lastTop.current;
+		// A list that became shorter than where the window stood moves it, too: nobody scrolled.
+		const isCutOff = lastTop.current > box.scrollHeight - box.clientHeight;
+		const scrolled = isCutOff ? 0 : box.scrollTop - lastTop.current;
 		const isScrolled = Math.abs(scrolled) > 2;
 		if (isAtEnd.current && !isScrolled) return toEnd();
 		const kept = anchor.current;
@@ -81,8 +83,9 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 	useLayoutEffect(() => {
 		const element = target && scroller.current?.querySelector(`[data-entry="${CSS.escape(target)}"]`);
 		if (!element) return;
-		isAtEnd.current = false;
 		element.scrollIntoView({ block: "center" });
+		lastTop.current = /** @type {HTMLElement} */ (scroller.current).scrollTop;
+		remember(/** @type {HTMLElement} */ (scroller.current));
 		/** @type {HTMLElement | null} */ (element.firstElementChild)?.focus({ preventScroll: true });
 	}, [target]);
 	/** @param {KeyboardEvent} event */

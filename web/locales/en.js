@@ -41,6 +41,7 @@ export const words = {
 	"chats.live": "is being answered",
 
 	"chat.new": "New chat", "chat.title": "Chat", "chat.log": "Conversation",
+	"chat.suggested": "Suggested questions",
 	"chat.greeting": "What would you like to know?", "chat.greeting.named": "Hello {name}. What would you like to know?",
 	"chat.missing.title": "This chat is not here", "chat.missing.text": "It was deleted, or it belongs to somebody else.",
 	"chat.failed": "The chat could not be loaded.", "chat.showOlder": "Show earlier messages",
@@ -230,6 +231,10 @@ export const words = {
 	"assistants.nothing": "No assistant has these words.", "assistants.auto": "the usual model",
 	"assistants.public": "Open to guests", "assistants.talk": "Talk", "assistants.form": "The assistant",
 	"assistants.who": "Who it is", "assistants.description.hint": "People and other assistants read it.",
+	"assistants.greeting": "Greeting",
+	"assistants.greeting.hint": "What an empty chat says first. The model does not read it.",
+	"assistants.suggested": "Suggested questions",
+	"assistants.suggested.hint": "One a line, at most six. An empty chat offers them.",
 	"assistants.prompt": "Prompt", "assistants.prompt.hint": "What it is told before every answer.",
 	"assistants.model": "Model", "assistants.temperature": "Temperature",
 	"assistants.sampling.hint": "Empty: as the model's provider has it.", "assistants.topP": "Top p",
@@ -310,11 +315,14 @@ export const words = {
 	"usage.gone": "deleted ({id})", "usage.others": "Others", "usage.nothing": "Nothing was used in these days.",
 	"usage.legend": "Colours",
 	"usage.chart": "{measure} by day, {from} to {to}. The figures stand in the table below.",
-	"usage.figures": "The figures",
+	"usage.figures": "The figures", "usage.export": "Download as CSV",
 
 	"settings.title": "Settings", "settings.profile": "Profile", "settings.keys": "API keys",
 	"settings.organization": "Organization", "settings.members": "Members", "settings.budgets": "Budgets",
 	"settings.webhooks": "Webhooks", "settings.feedback": "Feedback", "settings.data": "My data",
+	"settings.mailLanguage": "Language of mails to you", "settings.mailLanguage.usual": "As this installation",
+	"settings.notices": "Mail me notices",
+	"settings.notices.hint": "When budgets run low, and when documents or repositories that you added could not be imported.",
 	"settings.zone": "Time zone", "settings.once": "It is shown this once. Keep it in a safe place.",
 	"settings.kept": "I have kept it",
 
@@ -342,7 +350,8 @@ export const words = {
 	"members.leave": "Leave", "members.remove.text": "{name} will have no access to this organization any more.",
 	"members.invite": "Invite somebody", "members.invite.do": "Invite", "members.invited": "Invitations",
 	"members.invitedNow": "The invitation",
-	"members.link": "Send this link to the person whom you invite. It is shown this once; where Amber sends mail, they get it by mail, too.",
+	"members.link": "Send this link to the person whom you invite. It is shown this once, and was not mailed.",
+	"members.mailed": "The invitation was mailed to {email}. This is its link, should the mail not arrive. It is shown this once.",
 	"members.withdraw": "Withdraw",
 
 	"role.owner": "Owner", "role.admin": "Admin", "role.member": "Member",
@@ -355,7 +364,7 @@ export const words = {
 	"budgets.period.month": "month", "budgets.unit": "Of", "budgets.unit.money": "money",
 	"budgets.unit.tokens": "tokens", "budgets.amount": "At most",
 	"budgets.limit": "at most {limit} {unit} a {period}", "budgets.used": "{used} used, begins anew {day}",
-	"budgets.usedLabel": "Used", "budgets.each": "for each separately",
+	"budgets.byOperator": "set by the operator", "budgets.usedLabel": "Used", "budgets.each": "for each separately",
 
 	"webhooks.about": "Addresses that are told how turns made with your API keys go.",
 	"webhooks.none": "There are no webhooks.", "webhooks.new": "New webhook", "webhooks.url": "Address",

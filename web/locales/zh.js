@@ -32,7 +32,7 @@ export const words = {
 	"chats.delete.text": "“{name}”及其所有消息将被永久删除。", "chats.deleted": "对话已删除。", "chats.failed": "无法加载您的对话。",
 	"chats.live": "正在回答",
 
-	"chat.new": "新对话", "chat.title": "对话", "chat.log": "对话内容", "chat.greeting": "您想了解什么？", "chat.greeting.named": "{name}，您好。您想了解什么？",
+	"chat.new": "新对话", "chat.title": "对话", "chat.log": "对话内容", "chat.suggested": "推荐问题", "chat.greeting": "您想了解什么？", "chat.greeting.named": "{name}，您好。您想了解什么？",
 	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.failed": "无法加载此对话。",
 	"chat.showOlder": "显示更早的消息", "chat.toEnd": "到最新消息", "chat.assistant": "助手", "chat.choose": "选择助手",
 	"chat.noAssistants": "还没有您可以使用的助手。请先创建一个，或请管理员共享一个。",
@@ -167,7 +167,9 @@ export const words = {
 	"assistants.about": "你可以提问的对象：你自己的，以及与你共享的。", "assistants.search": "按名称搜索",
 	"assistants.none": "还没有助手。来创建第一个吧。", "assistants.nothing": "没有匹配的助手。", "assistants.auto": "默认模型",
 	"assistants.public": "对访客开放", "assistants.talk": "开始聊天", "assistants.form": "助手", "assistants.who": "身份",
-	"assistants.description.hint": "人们和其他助手会看到。", "assistants.prompt": "提示词",
+	"assistants.description.hint": "人们和其他助手会看到。", "assistants.greeting": "欢迎语",
+	"assistants.greeting.hint": "新对话开头显示的内容，模型不会读到。", "assistants.suggested": "推荐问题",
+	"assistants.suggested.hint": "每行一个，最多六个，显示在新对话中。", "assistants.prompt": "提示词",
 	"assistants.prompt.hint": "每次回答前告诉它的内容。", "assistants.model": "模型", "assistants.temperature": "温度",
 	"assistants.sampling.hint": "留空：使用提供方的默认值。", "assistants.topP": "Top p", "assistants.knows": "知识",
 	"assistants.library": "资料库", "assistants.noLibrary": "无", "assistants.memory": "记住用户",
@@ -221,11 +223,13 @@ export const words = {
 	"usage.tokens": "词元", "usage.cost": "费用", "usage.calls": "调用", "usage.prompt": "输入词元",
 	"usage.completion": "输出词元", "usage.day": "日期", "usage.none": "无", "usage.gone": "已删除（{id}）",
 	"usage.others": "其他", "usage.nothing": "这些日子没有用量。", "usage.legend": "颜色",
-	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据",
+	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据", "usage.export": "下载 CSV",
 
 	"settings.title": "设置", "settings.profile": "个人资料", "settings.keys": "API 密钥", "settings.organization": "组织",
 	"settings.members": "成员", "settings.budgets": "预算", "settings.webhooks": "Webhook",
-	"settings.feedback": "反馈", "settings.data": "我的数据", "settings.zone": "时区", "settings.once": "仅显示这一次，请妥善保存。",
+	"settings.feedback": "反馈", "settings.data": "我的数据", "settings.zone": "时区",
+	"settings.mailLanguage": "邮件语言", "settings.mailLanguage.usual": "与系统相同", "settings.notices": "接收通知邮件",
+	"settings.notices.hint": "当预算即将用尽，或您添加的文档、仓库导入失败时。", "settings.once": "仅显示这一次，请妥善保存。",
 	"settings.kept": "我已保存",
 
 	"keys.about": "供代表你的程序使用。持有密钥者即拥有其权限。", "keys.new": "新建 API 密钥", "keys.none": "你没有 API 密钥。",
@@ -243,7 +247,8 @@ export const words = {
 	"members.personal": "这是你的个人组织，没有其他人。新建组织以邀请他人。", "members.roleOf": "{name} 的角色", "members.role": "角色",
 	"members.remove": "移除", "members.leave": "退出", "members.remove.text": "{name} 将无法再访问此组织。",
 	"members.invite": "邀请成员", "members.invite.do": "邀请", "members.invited": "邀请", "members.invitedNow": "邀请",
-	"members.link": "把此链接发给被邀请者。仅显示这一次；若 Amber 可发送邮件，对方也会收到邮件。", "members.withdraw": "撤回",
+	"members.link": "请把此链接发给您邀请的人。仅显示这一次，系统没有发送邮件。",
+	"members.mailed": "邀请已发送至 {email}。如未收到邮件，请使用此链接。仅显示这一次。", "members.withdraw": "撤回",
 
 	"role.owner": "所有者", "role.admin": "管理员", "role.member": "成员",
 
@@ -253,7 +258,7 @@ export const words = {
 	"budgets.period": "周期", "budgets.period.day": "日", "budgets.period.month": "月", "budgets.unit": "单位",
 	"budgets.unit.money": "费用", "budgets.unit.tokens": "词元", "budgets.amount": "上限",
 	"budgets.limit": "每{period}最多 {limit} {unit}", "budgets.used": "已用 {used}，{day} 重新开始",
-	"budgets.usedLabel": "已用", "budgets.each": "分别计算",
+	"budgets.byOperator": "由运营者设定", "budgets.usedLabel": "已用", "budgets.each": "分别计算",
 
 	"webhooks.about": "告知通过你的 API 密钥发起的回合进展的地址。", "webhooks.none": "没有 Webhook。", "webhooks.new": "新建 Webhook",
 	"webhooks.url": "地址", "webhooks.output": "同时发送回答内容", "webhooks.whole": "适用于所有人的密钥",

@@ -13,7 +13,7 @@ import { fold } from "../shared/fold.js";
 import { follow } from "../shared/follow.js";
 
 const BLANK = {
-	name: "", description: "", prompt: "", model: "", temperature: null, top_p: null, library_id: null, shared: false, access: "own",
+	name: "", description: "", greeting: "", suggested_questions: [], prompt: "", model: "", temperature: null, top_p: null, library_id: null, shared: false, access: "own",
 	public: false, public_origins: [], guest_files: false, disable_default_prompt: false, disable_web_browsing: false, disable_memory: false,
 	enable_memory_for_assistant_api: false, untrusted_calls: "ask",
 };
@@ -37,7 +37,8 @@ function Editor({ saved, isNew, onSaved }) {
 	const models = useList("models/");
 	const libraries = useList("libraries/?limit=200");
 	const said = complaints(error);
-	const changed = Object.fromEntries(Object.entries(given).filter(([name, value]) => JSON.stringify(saved[name]) !== JSON.stringify(value)));
+	const sent = { ...given, suggested_questions: given.suggested_questions.map((/** @type {string} */ each) => each.trim()).filter(Boolean) };
+	const changed = Object.fromEntries(Object.entries(sent).filter(([name, value]) => JSON.stringify(saved[name]) !== JSON.stringify(value)));
 	const isChanged = Object.keys(changed).length > 0;
 	useEffect(() => {
 		/** @param {BeforeUnloadEvent} event */
@@ -86,6 +87,8 @@ function Editor({ saved, isNew, onSaved }) {
 					<legend>${t("assistants.who")}</legend>
 					<${Field} label=${t("name")} ...${field("name")} required maxlength="200" />
 					<${Field} as="textarea" rows="2" label=${t("description")} hint=${t("assistants.description.hint")} ...${field("description")} maxlength="2000" />
+					<${Field} as="textarea" rows="2" label=${t("assistants.greeting")} hint=${t("assistants.greeting.hint")} ...${field("greeting")} maxlength="2000" dir="auto" />
+					<${Field} as="textarea" rows="3" label=${t("assistants.suggested")} hint=${t("assistants.suggested.hint")} value=${given.suggested_questions.join("\n")} onValue=${(/** @type {string} */ text) => setGiven({ ...given, suggested_questions: text.split("\n") })} error=${said("suggested_questions")} readonly=${!mayWrite} dir="auto" />
 					<${Field} as="textarea" rows="9" label=${t("assistants.prompt")} hint=${t("assistants.prompt.hint")} ...${field("prompt")} dir="auto" />
 				</fieldset>
 				<fieldset>

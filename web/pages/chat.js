@@ -46,6 +46,7 @@ function NewChat() {
 	const [given, setGiven] = useState(/** @type {{ text: string } | null} */ (null));
 	const key = useMemo(newKey, []);
 	const assistant = assistantOf(chosen) ?? usual();
+	const suggested = assistant?.suggested_questions ?? [];
 	const name = me.value?.name.split(" ")[0];
 	useTitle(t("chat.new"));
 	useEffect(() => {
@@ -77,7 +78,8 @@ function NewChat() {
 		<header class="chat-head"><${AssistantMenu} chosen=${assistant} onChoose=${(/** @type {string} */ id) => (setChosen(id), makeUsual(id))} /></header>
 		<div class="greeting">
 			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
-			${assistant?.description && html`<${Described} text=${assistant.description} />`}
+			${(assistant?.greeting || assistant?.description) && html`<${Described} text=${assistant.greeting || assistant.description} />`}
+			${Boolean(suggested.length) && html`<div class="suggested" role="group" aria-label=${t("chat.suggested")}>${suggested.map((each) => html`<button type="button" class="button" key=${each} disabled=${isStarting} dir="auto" onClick=${() => send(each, { assistantId: null, files: [] })}>${each}</button>`)}</div>`}
 			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />

@@ -66,7 +66,7 @@ function useForm(first, act) {
 
 function Profile() {
 	const zones = Intl.supportedValuesOf?.("timeZone") ?? [];
-	const form = useForm({ name: me.value?.name ?? "", time_zone: me.value?.time_zone ?? "" }, async (given) => {
+	const form = useForm({ name: me.value?.name ?? "", time_zone: me.value?.time_zone ?? "", language: me.value?.language ?? "", mail_notices: me.value?.mail_notices ?? true }, async (given) => {
 		await patch("me/", given);
 		await load();
 		note(t("saved"));
@@ -75,6 +75,8 @@ function Profile() {
 		<${Field} label=${t("signIn.email")} value=${me.value?.email ?? ""} onValue=${() => {}} readonly />
 		<${Field} label=${t("name")} ...${form.field("name")} autocomplete="name" />
 		<${Choice} label=${t("settings.zone")} value=${form.given.time_zone} onValue=${form.set("time_zone")} options=${[["UTC", "UTC"], ...(form.given.time_zone && !zones.includes(form.given.time_zone) && form.given.time_zone !== "UTC" ? [[form.given.time_zone, form.given.time_zone]] : []), ...zones.filter((zone) => zone !== "UTC").map((zone) => [zone, zone])]} />
+		<${Choice} label=${t("settings.mailLanguage")} value=${form.given.language} onValue=${form.set("language")} options=${[["", t("settings.mailLanguage.usual")], ["en", "English"], ["zh-hans", "简体中文"]]} />
+		<${Tick} label=${t("settings.notices")} hint=${t("settings.notices.hint")} checked=${form.given.mail_notices} onChecked=${form.set("mail_notices")} />
 		${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
 		<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
 	</form>`;
@@ -167,14 +169,14 @@ function Members() {
 	const list = useList(organization ? `organizations/${organization.id}/members/?limit=100` : null);
 	const may = isAdmin();
 	const invitations = useList(organization && may ? `organizations/${organization.id}/invitations/?limit=100` : null);
-	const [issued, setIssued] = useState("");
+	const [issued, setIssued] = useState(/** @type {{ link: string, mailedTo: string } | null} */ (null));
 	const [leaving, setLeaving] = useState(/** @type {any} */ (null));
 	const at = `organizations/${organization?.id}/`;
 	const form = useForm({ email: "", role: "member" }, async (given) => {
 		const made = await post(`${at}invitations/`, given);
 		form.setGiven({ email: "", role: "member" });
 		invitations.refresh();
-		setIssued(`${location.origin}/invitation/${made.token}`);
+		setIssued({ link: `${location.origin}/invitation/${made.token}`, mailedTo: made.is_mailed ? made.email : "" });
 	});
 	/** @type {[string, string][]} */
 	const roles = ["owner", "admin", "member"].map((role) => [role, t(/** @type {any} */ (`role.${role}`))]);
@@ -203,7 +205,7 @@ function Members() {
 				${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
 				${Boolean(invitations.rows?.length) && html`<h3 class="page-part">${t("members.invited")}</h3><ul class="rows">${invitations.rows?.map((each) => html`<li key=${each.id} class="list-row"><span class="grow"><strong>${each.email}</strong><span class="dim small">${t(/** @type {any} */ (`role.${each.role}`))} · ${t("keys.until", { day: date(each.expires_at) })}</span></span><${Button} onClick=${() => attempt(async () => (await remove(`${at}invitations/${each.id}/`), invitations.refresh()))} aria-label=${`${t("members.withdraw")}: ${each.email}`}>${t("members.withdraw")}<//></li>`)}</ul>`}`
 		}
-		${issued && html`<${Secret} title=${t("members.invitedNow")} text=${t("members.link")} secret=${issued} onClose=${() => setIssued("")} />`}
+		${issued && html`<${Secret} title=${t("members.invitedNow")} text=${issued.mailedTo ? t("members.mailed", { email: issued.mailedTo }) : t("members.link")} secret=${issued.link} onClose=${() => setIssued(null)} />`}
 		${leaving && html`<${Confirm} title=${t("members.remove")} text=${t("members.remove.text", { name: leaving.email })} yes=${t(leaving.user_id === me.value?.id ? "members.leave" : "members.remove")} isDangerous=${true} onClose=${() => setLeaving(null)} onYes=${() => attempt(async () => (await remove(`${at}members/${leaving.id}/`), leaving.user_id === me.value?.id ? await load() : await list.refresh()))} />`}`;
 }
 
@@ -227,7 +229,7 @@ function Budgets() {
 						<span class="grow"><strong>${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}${budget.subject && ` · ${budget.subject.slice(0, 8)}`}</strong>
 							<span class="dim small">${t("budgets.limit", { limit: amount(budget, budget.limit), unit: t(/** @type {any} */ (`budgets.unit.${budget.unit}`)), period: t(/** @type {any} */ (`budgets.period.${budget.period}`)) })}${budget.used !== null ? ` · ${t("budgets.used", { used: amount(budget, budget.used), day: time(budget.resets_at) })}` : ` · ${t("budgets.each")}`}</span>
 							${budget.used !== null && html`<meter min="0" max=${Number(budget.limit) || 1} value=${Number(budget.used)} high=${Number(budget.limit) * 0.85} aria-label=${t("budgets.usedLabel")}></meter>`}</span>
-						<${Button} onClick=${() => attempt(async () => (await remove(`budgets/${budget.id}/`), list.refresh()))} aria-label=${`${t("delete")}: ${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}`}>${t("delete")}<//>
+						${budget.by_operator ? html`<span class="dim small">${t("budgets.byOperator")}</span>` : html`<${Button} onClick=${() => attempt(async () => (await remove(`budgets/${budget.id}/`), list.refresh()))} aria-label=${`${t("delete")}: ${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}`}>${t("delete")}<//>`}
 					</li>`,
 				)}
 			</ul>

@@ -91,6 +91,7 @@ export function Page() {
 				<${BarChart} days=${days} groups=${groups} value=${value} unit=${unit} label=${t("usage.chart", { measure: t(/** @type {any} */ (`usage.${measure}`)), from: date(from), to: date(to) })} />
 				<div class="page-part">
 					<h2 id="figures">${t("usage.figures")}</h2>
+					<p><a href=${`/api/v1/usage/export/?group_by=day,${by}&from=${from}&to=${to}`} download>${t("usage.export")}</a></p>
 					<div class="wide-table" tabindex="0" role="region" aria-labelledby="figures">
 						<table class="plain">
 							<thead><tr><th scope="col">${t("usage.day")}</th><th scope="col">${t(/** @type {any} */ (`usage.by.${by}`))}</th><th scope="col" class="align-right">${t("usage.calls")}</th><th scope="col" class="align-right">${t("usage.prompt")}</th><th scope="col" class="align-right">${t("usage.completion")}</th><th scope="col" class="align-right">${t("usage.cost")}</th></tr></thead>

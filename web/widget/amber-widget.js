@@ -22,24 +22,26 @@
 	const WORDS = {
 		en: {
 			open: (name) => `Chat with ${name}`, close: "Close", log: "Conversation", ask: "Your message",
-			placeholder: "Ask something…", send: "Send", stop: "Stop", restart: "Start anew", you: "You",
+			placeholder: "Ask something…", send: "Send", stop: "Stop", fresh: "New chat", chats: "Your chats", none: "There are none yet.", you: "You",
 			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Thoughts",
 			tool: (name) => `Looking it up (${name})…`, sources: "Sources", page: (n) => `p. ${n}`,
-			again: "Try again", stopped: "Stopped.",
+			again: "Try again", stopped: "Stopped.", copy: "Copy", copied: "Copied", up: "Good answer", down: "Bad answer", thanks: "Thank you",
+			attach: "Attach a file", remove: (name) => `Remove ${name}`, uploading: (name) => `${name}: uploading…`, asks: "Suggested questions",
 			lost: "The connection was lost. Trying again…", foot: "Answers can be wrong.",
-			errors: { network: "There is no connection. Is the network there?", invalid_credential: "This conversation has ended. Start anew." },
+			errors: { network: "There is no connection. Is the network there?", invalid_credential: "This conversation has ended. Begin a new chat." },
 			other: "Something went wrong.",
 		},
 		zh: {
 			open: (name) => `与${name}对话`, close: "关闭", log: "对话", ask: "您的消息",
-			placeholder: "请输入问题…", send: "发送", stop: "停止", restart: "重新开始", you: "您",
+			placeholder: "请输入问题…", send: "发送", stop: "停止", fresh: "新对话", chats: "您的对话", none: "还没有对话。", you: "您",
 			hello: (name) => `您好！我是${name}，请问有什么可以帮您？`, answering: "正在回答…", thinking: "正在思考…", thoughts: "思考过程",
 			tool: (name) => `正在查询（${name}）…`, sources: "来源", page: (n) => `第 ${n} 页`,
-			again: "重试", stopped: "已停止。",
+			again: "重试", stopped: "已停止。", copy: "复制", copied: "已复制", up: "回答有帮助", down: "回答没有帮助", thanks: "感谢反馈",
+			attach: "添加文件", remove: (name) => `移除 ${name}`, uploading: (name) => `${name}：正在上传…`, asks: "推荐问题",
 			lost: "连接已断开，正在重新连接…", foot: "回答可能有误，请注意核实。",
 			errors: {
 				network: "无法连接，请检查网络。", rate_limited: "提问太频繁，请稍候再试。", budget_exceeded: "提问额度已用完，请稍后再来。",
-				not_found: "该助手已不可用。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
+				not_found: "该助手已不可用。", too_large: "文件过大。", unsupported_type: "不支持这种文件。", conflict: "数量已达上限。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
 			},
 			other: "出错了。",
 		},
@@ -63,7 +65,9 @@
 
 	const ICONS = {
 		chat: "M4 5h16v11H9l-5 4z", close: "M6 6l12 12M18 6L6 18", send: "M5 12h13M12 5l7 7-7 7",
-		stop: "M7 7h10v10H7z", restart: "M4 12a8 8 0 1 0 3-6.2M4 4v4h4",
+		stop: "M7 7h10v10H7z", fresh: "M12 5v14M5 12h14",
+		chats: "M4 7h16M4 12h16M4 17h10", copy: "M9 9h11v11H9zM5 15H4V4h11v1", attach: "M20 11l-8 8a5 5 0 0 1-7-7l9-9a3 3 0 0 1 5 5l-9 9",
+		up: "M7 11v9H4v-9zl4-8c2 0 2 2 2 3v3h6l-2 10H7", down: "M7 13V4H4v9zl4 8c2 0 2-2 2-3v-3h6L17 4H7",
 	};
 	const button = (name, label, onclick, extra = {}) =>
 		el("button", { type: "button", className: name, title: label, "aria-label": label, onclick, ...extra }, icon(ICONS[name]));
@@ -86,8 +90,9 @@
 	async function send(method, path, { body, headers, signal } = {}) {
 		const given = { ...headers };
 		if (kept.token) given.Authorization = `Bearer ${kept.token}`;
-		if (body) given["Content-Type"] = "application/json";
-		const request = { method, headers: given, credentials: "omit", cache: "no-store", body: body && JSON.stringify(body), signal };
+		const isForm = body instanceof FormData;
+		if (body && !isForm) given["Content-Type"] = "application/json";
+		const request = { method, headers: given, credentials: "omit", cache: "no-store", body: isForm ? body : body && JSON.stringify(body), signal };
 		let response;
 		try { response = await fetch(base + path, request); } catch { throw refused(0, { code: "network" }); }
 		if (response.ok) return response;
@@ -99,8 +104,12 @@
 		return response.status === 204 ? null : response.json();
 	}
 
-	async function chatId() {
+	async function beGuest() {
 		if (!kept.token) keep({ token: (await call("POST", "token/")).token, chat: null, turn: null });
+	}
+
+	async function chatId() {
+		await beGuest();
 		if (!kept.chat) {
 			const open = () => call("POST", "chats/");
 			const chat = await open().catch(async (error) => {
@@ -114,10 +123,15 @@
 		return kept.chat;
 	}
 
-	/* Post a question; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
-	async function ask(content) {
+	/* Post a question, after the files that it is about; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
+	async function ask(content, files) {
 		const key = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-		const post = async () => call("POST", `chats/${await chatId()}/messages/`, { content }, { "Idempotency-Key": key });
+		const post = async () => {
+			const chat = await chatId();
+			const say = (body, once) => call("POST", `chats/${chat}/messages/`, body, { "Idempotency-Key": once });
+			for (const { id } of files) await say({ role: "file", file_id: id }, id + chat);
+			return say({ content }, key);
+		};
 		try {
 			return await post();
 		} catch (error) {
@@ -149,6 +163,21 @@ button{font:inherit;color:inherit;cursor:pointer;border:0;background:none;border
 svg{width:22px;height:22px;fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .chat,.send,.stop{background:var(--accent);color:var(--on-accent);display:grid;place-items:center;flex:none}
+.said svg,.file svg{width:18px;height:18px}
+.acts{display:flex;gap:2px;margin:4px 0 0 -6px;color:var(--dim)}
+.acts button,.bare{width:32px;height:32px;display:grid;place-items:center;flex:none}
+.acts button:hover,.asks button:hover,.list button:hover,.bare:hover{background:var(--soft)}
+.acts [aria-pressed=true]{color:var(--ink)}
+.acts [aria-pressed=true] svg{fill:var(--accent)}
+.asks{display:flex;flex-direction:column;align-items:flex-start;gap:8px;margin:0 0 16px}
+.asks button{border:1px solid var(--dim);border-radius:14px;padding:7px 13px;text-align:left}
+.list{list-style:none;padding:0;margin:0 -10px}
+.list button{width:100%;text-align:left;padding:10px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+[aria-current=true]{font-weight:650}
+.files{display:flex;flex-wrap:wrap;gap:6px;padding:0 12px;font-size:13px}
+.file{display:flex;align-items:center;gap:2px;background:var(--soft);border-radius:8px;padding:0 0 0 10px;min-height:32px;overflow-wrap:anywhere}
+.files:not(:empty){padding-bottom:8px}
+form .bare{width:36px;height:42px;margin-right:-4px;color:var(--dim)}
 .chat svg{width:28px;height:28px}
 .chat{width:56px;height:56px;border-radius:50%;box-shadow:0 4px 16px #0005}
 dialog{position:static;margin:0;padding:0;color:inherit;max-width:none;max-height:none;width:380px;height:min(600px,calc(100vh - 40px));flex-direction:column;background:var(--paper);border:1px solid var(--line);border-radius:16px;overflow:hidden;box-shadow:0 12px 40px #0004}
@@ -156,7 +185,7 @@ dialog[open]{display:flex}
 header{display:flex;align-items:center;gap:4px;padding:12px 12px 12px 18px;background:var(--accent);color:var(--on-accent)}
 h2{font-size:16px;font-weight:600;margin:0;flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 header button{width:36px;height:36px;display:grid;place-items:center}
-header button:hover{background:#0002}
+header button:hover,header [aria-pressed=true]{background:#0002}
 header :focus-visible{outline-color:currentColor;outline-offset:-3px}
 .log{flex:1;overflow-y:auto;padding:18px;overscroll-behavior:contain;overflow-wrap:anywhere}
 .log:focus-visible{outline-offset:-3px}
@@ -198,6 +227,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 	function embed(card) {
 		let turn = null; // {id, state, place} of the answer under way
 		let restored = null; // a promise: what was said before is shown
+		let files = []; // uploaded, and not sent yet
 
 		const launcher = button("chat", words.open(card.name), () => open(), { "aria-expanded": "false" });
 		const log = el("div", { className: "log", role: "log", "aria-live": "off", "aria-label": words.log, tabIndex: 0 });
@@ -205,13 +235,19 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		const input = el("textarea", { rows: 1, id: "ask", maxLength: card.max_message_chars, placeholder: words.placeholder });
 		const sender = button("send", words.send, () => submit());
 		const stopper = button("stop", words.stop, () => stop(), { hidden: true });
+		const lister = button("chats", words.chats, () => (shownList() ? showChat() : list()), { "aria-pressed": "false" });
+		const chips = el("div", { className: "files" });
+		const picker = el("input", { type: "file", multiple: true, hidden: true, onchange: () => attach() });
+		const clip = card.takes_files ? [button("attach", words.attach, () => picker.click()), picker] : [];
+		if (clip[0]) clip[0].className = "bare";
 		const panel = el(
 			"dialog",
 			{ "aria-labelledby": "name", oncancel: (event) => (event.preventDefault(), close()), onkeydown: (event) => event.key === "Escape" && close() },
-			el("header", {}, el("h2", { id: "name" }, card.name), button("restart", words.restart, () => restart()), button("close", words.close, () => close())),
+			el("header", {}, el("h2", { id: "name" }, card.name), button("fresh", words.fresh, () => restart()), lister, button("close", words.close, () => close())),
 			log,
 			status,
-			el("form", {}, el("label", { className: "unseen", htmlFor: "ask" }, words.ask), input, sender, stopper),
+			chips,
+			el("form", {}, ...clip, el("label", { className: "unseen", htmlFor: "ask" }, words.ask), input, sender, stopper),
 			el("footer", {}, words.foot),
 		);
 		const root = el("div", { className: "root", lang }, launcher, panel);
@@ -249,9 +285,10 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		/* What was said before, and the answer that may still be under way. */
 		async function restore() {
-			log.replaceChildren(said("", markdown(card.description || words.hello(card.name))));
+			lister.setAttribute("aria-pressed", "false");
+			log.replaceChildren(said("", markdown(card.greeting || card.description || words.hello(card.name))));
 			const { chat, turn: under } = kept;
-			if (!chat) return;
+			if (!chat) return suggest();
 			try {
 				const { results } = await call("GET", `chats/${chat}/messages/?limit=200`);
 				const isUnder = (message) => message.turn_id === under && message.role !== "human";
@@ -266,28 +303,96 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			}
 		}
 
-		function restart() {
-			if (turn) stop();
+		function suggest() {
+			const each = (text) => el("button", { type: "button", onclick: () => ((input.value = text), submit()) }, text);
+			if (card.suggested_questions?.length) log.append(el("div", { className: "asks", role: "group", "aria-label": words.asks }, ...card.suggested_questions.map(each)));
+		}
+
+		/* Leave this chat, whose answer goes on, for another one or for a new one. */
+		function enter(chat, under) {
 			turn = null;
-			keep({ chat: null, turn: null });
+			keep({ chat, turn: under });
 			busy(false);
 			restored = restore();
 			input.focus();
+		}
+
+		const restart = () => enter(null, null);
+		const shownList = () => lister.ariaPressed === "true";
+		const showChat = () => enter(kept.chat, kept.turn);
+
+		async function list() {
+			turn = null;
+			busy(false);
+			lister.setAttribute("aria-pressed", "true");
+			log.replaceChildren(el("p", { className: "heading", role: "heading", "aria-level": 3 }, words.chats));
+			try {
+				const { results } = kept.token ? await call("GET", "chats/?limit=200") : { results: [] };
+				const each = ({ id, name, live_turn_id: live }) =>
+					el("li", {}, el("button", { type: "button", onclick: () => enter(id, live), "aria-current": String(id === kept.chat) }, name || words.fresh));
+				if (shownList()) log.append(results.length ? el("ul", { className: "list" }, ...results.map(each)) : el("p", {}, words.none));
+			} catch (error) {
+				failed(error, list);
+			}
+		}
+
+		// Files
+
+		/* Questions wait for the files that were chosen before. */
+		function attach() {
+			const chosen = [...picker.files];
+			const before = restored;
+			picker.value = "";
+			restored = (async () => {
+				await before;
+				for (const file of chosen) await upload(file);
+			})();
+			input.focus();
+		}
+
+		async function upload(file) {
+			const chip = el("span", { className: "file" }, words.uploading(file.name));
+			chips.append(chip);
+			status.textContent = chip.textContent;
+			const body = new FormData();
+			body.append("file", file);
+			try {
+				await beGuest();
+				const stored = await call("POST", "files/", body);
+				files.push(stored);
+				const drop = button("close", words.remove(file.name), () => {
+					files = files.filter((each) => each !== stored);
+					chip.remove();
+					input.focus();
+				});
+				drop.className = "bare";
+				chip.replaceChildren(file.name, drop);
+				status.textContent = file.name;
+			} catch (error) {
+				chip.remove();
+				if (error.status === 401) keep({ token: null });
+				failed(error, () => upload(file));
+			}
 		}
 
 		async function submit() {
 			const content = input.value.trim();
 			if (!content || !stopper.hidden) return;
 			busy(true);
+			if (shownList()) restored = restore();
 			await restored;
-			for (const note of log.querySelectorAll(".bad")) note.remove();
+			for (const note of log.querySelectorAll(".bad, .asks")) note.remove();
 			input.value = "";
-			const question = said("you", content);
+			const about = files;
+			const question = el("div", {}, ...about.flatMap((file) => shownMessage({ file })), said("you", content));
+			files = [];
+			chips.replaceChildren();
 			log.append(question);
 			toEnd();
-			start(() => ask(content), () => {
+			start(() => ask(content, about), () => {
 				question.remove();
 				input.value = content;
+				files = about;
 				submit();
 			});
 		}
@@ -372,10 +477,10 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			if (isAtEnd) toEnd();
 		}
 
-		function shownMessage({ id, role, content, reasoning, citations, file }, unfolded = new Set()) {
+		function shownMessage({ id, role, content, reasoning, citations, file, feedback }, unfolded = new Set()) {
 			if (role === "human") return [said("you", content)];
 			if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
-				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations))];
+				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations), role === "assistant" ? acts(id, content, feedback) : null)];
 			if (!file) return [];
 			return [el("p", { className: "note" }, el("button", { type: "button", className: "again", onclick: () => download(file) }, file.name))];
 		}
@@ -383,6 +488,24 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		function said(who, ...children) {
 			const by = el("span", { className: "unseen" }, `${who ? words.you : card.name}: `);
 			return el("div", { className: `said ${who}` }, by, ...children);
+		}
+
+		/* What can be done with an answer. */
+		function acts(id, content, feedback) {
+			const judge = (value) =>
+				button(value, words[value], async () => {
+					const isTaken = thumbs.every((thumb) => thumb.className !== value || thumb.ariaPressed !== "true");
+					try {
+						await call(isTaken ? "PUT" : "DELETE", `messages/${id}/feedback/`, isTaken ? { value } : undefined);
+						for (const thumb of thumbs) thumb.ariaPressed = String(isTaken && thumb.className === value);
+						if (isTaken) status.textContent = words.thanks;
+					} catch (error) {
+						failed(error);
+					}
+				}, { "aria-pressed": String(feedback?.value === value) });
+			const thumbs = [judge("up"), judge("down")];
+			const copy = () => navigator.clipboard.writeText(content).then(() => (status.textContent = words.copied), failed);
+			return el("div", { className: "acts" }, navigator.clipboard ? button("copy", words.copy, copy) : null, ...thumbs);
 		}
 
 		/* What the model thought, folded until somebody wants to read it, and then over all redraws. */

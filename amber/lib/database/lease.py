@@ -66,15 +66,6 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Return the row, now running under a new fence; None if it was not queued. Two queries."""
         return self.get(pk=pk) if self.take([pk], worker, lease_seconds) else None
 
-    def take_one(self, pk: UUID, worker: str, lease_seconds: float, *columns: str) -> Any | None:
-        """Claim a row and return these columns of it; None if it was not queued. One query."""
-        sql = f"{_TAKE_SQL} RETURNING {', '.join(columns)}"
-        with connection.cursor() as cursor:
-            cursor.execute(
-                sql.format(table=self.model._meta.db_table), [worker, lease_seconds, [pk]]
-            )
-            return cursor.fetchone()
-
     def take(self, ids: Sequence[UUID], worker: str, lease_seconds: float) -> int:
         """Claim rows without reading them; return how many were queued. One query."""
         with connection.cursor() as cursor:
@@ -116,9 +107,10 @@ class LeasedQuerySet(models.QuerySet[Any]):
 
     # -- Left ------------------------------------------------------------------------------------
 
-    def end(self, row: "Leased", status: str, **changes: Any) -> None:
-        """End the row that this copy's holder runs. As all of these: one UPDATE under the fence."""
-        self._leave(row, status=status, ended_at=Now(), **changes)
+    def end(self, row: "Leased", status: str, **changes: Any) -> bool:
+        """End the row that this copy's holder runs; False if it holds it no more. As all of these: one
+        UPDATE under the fence."""
+        return self._leave(row, status=status, ended_at=Now(), **changes)
 
     def release(self, row: "Leased", **changes: Any) -> None:
         """Queue the row for another worker to go on with; the attempt does not count."""
@@ -129,8 +121,8 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Queue the row again; the attempt counts."""
         self._leave(row, status=QUEUED, **changes)
 
-    def _leave(self, row: "Leased", **changes: Any) -> None:
-        self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now())
+    def _leave(self, row: "Leased", **changes: Any) -> bool:
+        return bool(self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now()))
 
     # -- Swept -----------------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
 
 from amber.backups.backup import make_backup
 from amber.backups.programs import BackupError
+from operations.models import BackupRecord
 
 
 class Command(BaseCommand):
@@ -17,8 +19,25 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", nargs="?", type=Path)
+        parser.add_argument(
+            "--elsewhere",
+            action="store_true",
+            help="Make none: note that one was made by other means, such as a snapshot.",
+        )
 
     def handle(self, *_: str, **options: Any) -> None:
+        if options["elsewhere"]:
+            BackupRecord.objects.create(elsewhere=True)
+            self.stdout.write("Noted: a backup was made elsewhere.")
+            return
+        self._make(options)
+        try:
+            BackupRecord.objects.create()
+        except ProgrammingError:
+            # Before an upgrade migrates, its table is not there yet; the backup is what counts.
+            self.stderr.write("The admin will not know of this backup: migrate first for that.")
+
+    def _make(self, options: dict[str, Any]) -> None:
         try:
             made = make_backup(options["folder"] or settings.AMBER_VAR_DIR / "backups")
         except BackupError as error:

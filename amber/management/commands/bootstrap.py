@@ -9,10 +9,8 @@ import os
 import secrets
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from accounts import services
 from accounts.models import ApiKey, Organization, User
@@ -20,6 +18,7 @@ from accounts.principal import Actor, ActorKind
 from amber import database_roles
 from amber.lib.errors import AmberError
 from amber.lib.secrets import sha256_hex
+from amber.setup.migration import migrate
 from assistants.models import Assistant
 from providers.services import bootstrap_from_environment
 
@@ -89,19 +88,6 @@ class Command(BaseCommand):
         )
         if not given:
             self.stdout.write(f"API key of {organization}, shown only once: {secret}")
-
-
-def migrate() -> None:
-    """Apply waiting migrations. With none it skips Django's signals, half of the time."""
-    executor = MigrationExecutor(connection)
-    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        return
-    with connection.cursor() as cursor:
-        # Rather fail than block everybody's queries while waiting for a lock.
-        cursor.execute("SET lock_timeout = '3s'")
-        cursor.execute("SET statement_timeout = '60s'")
-    call_command("migrate", verbosity=0)
-    connection.close()
 
 
 def demo_organization(admin: User) -> Organization:

@@ -74,6 +74,11 @@ def test_usage_is_a_chart_with_its_figures(visit, person, organization):
     for by in ("assistant", "key", "kind", "user"):
         here.page.get_by_label("Compare by").select_option(by)
         here.page.locator("table tbody tr").first.wait_for()
+    with here.page.expect_download() as begun:
+        here.page.get_by_role("link", name="Download as CSV").click()
+    header, first = begun.value.path().read_text().splitlines()[:2]
+    assert header.startswith("day,user_id,user_name,calls,")
+    assert person.email in first
     here.page.get_by_label("Measure").select_option("cost")
     here.page.get_by_role("img", name=re.compile("Cost by day")).wait_for()
     here.page.get_by_label("Compare by").select_option("assistant")

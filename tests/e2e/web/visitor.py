@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from tests.e2e.axe import assert_accessible
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import send
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page
 
 ROOT = Path(__file__).resolve().parents[3]
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PATIENCE_MS = 20_000
 TELL_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (refused) =>
@@ -26,7 +25,6 @@ window.longFrames = [];
 new PerformanceObserver((list) => window.longFrames.push(...list.getEntries().map((each) => each.duration)))
   .observe({ entryTypes: ["longtask"] });
 """
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
 def say(text: str, **marks: object) -> str:
@@ -237,21 +235,4 @@ class Visitor:
         return self.page.locator("#said").inner_text()
 
     def is_accessible(self) -> None:
-        """axe-core finds nothing, in light and in dark."""
-        if not AXE.exists():
-            assert not os.environ.get("CI"), "axe-core is missing: make web-modules"
-            return
-        for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            if not self.page.evaluate("Boolean(window.axe)"):
-                self.page.evaluate(AXE.read_text())
-            found = self.page.evaluate("(rules) => axe.run(document, rules)", RULES)
-            told = [
-                (
-                    each["id"],
-                    each["help"],
-                    [(n["html"][:200], n["failureSummary"]) for n in each["nodes"]],
-                )
-                for each in found["violations"]
-            ]
-            assert not told, (scheme, told)
+        assert_accessible(self.page)

@@ -1,8 +1,9 @@
-"""Ask operators which function a test call shall call, and with which arguments."""
+"""Ask operators for a function's name and its arguments as one JSON object."""
 
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from tools.calling.arguments import parse_arguments
@@ -11,13 +12,14 @@ from tools.models import Tool
 from tools.protocol import ArgumentsError
 
 
-class TrialForm(forms.Form):
-    function = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
+class RawForm(forms.Form):
+    function = forms.ChoiceField(widget=UnfoldAdminSelectWidget, label=gettext_lazy("Function"))
     arguments = forms.CharField(
+        label=gettext_lazy("Arguments"),
         required=False,
         initial="{}",
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
-        help_text="A JSON object.",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "spellcheck": "false"}),
+        help_text=gettext_lazy("A JSON object."),
     )
 
     def __init__(self, tool: Tool, *args: Any, **kwargs: Any) -> None:

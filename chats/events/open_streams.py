@@ -1,0 +1,50 @@
+"""Count the event streams that this web process sends, and refuse more than the settings allow.
+
+Counted are those who watch: a user or guest, or the key that is used, and the organization. The count may be passed by
+as many as begin in the same moment. A limit of 0 is none.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from accounts.principal import Principal
+from amber.lib.errors import RateLimited
+from chats.models import Turn
+
+RETRY_SECONDS: Final = 5
+
+Watcher = tuple[str, UUID | str | None]
+"""Who a stream counts for: the last word of the setting that limits them, and who they are."""
+
+_open: Final[Counter[Watcher]] = Counter()
+
+
+def watchers_of(turn: Turn, viewed_by: Principal | None) -> tuple[Watcher, ...]:
+    """Return for whom a stream of this turn counts; without a principal, for whoever started it."""
+    if viewed_by is None:
+        key_id, person = turn.api_key_id, turn.guest_id or turn.user_id
+    else:
+        key_id = viewed_by.key.pk if viewed_by.key else None
+        person = viewed_by.guest_id or viewed_by.user_id
+    own: Watcher = ("KEY", key_id) if key_id else ("USER", person)
+    return (("ORGANIZATION", turn.organization_id), own)
+
+
+def refuse_beyond(watchers: Iterable[Watcher]) -> None:
+    """Raise RateLimited (too_many_streams) if one of them has as many streams as there may be."""
+    for watcher in watchers:
+        limit: int = getattr(settings, f"AMBER_STREAMS_PER_{watcher[0]}")
+        if limit and _open[watcher] >= limit:
+            raise RateLimited(code="too_many_streams", retry_after_seconds=RETRY_SECONDS)
+
+
+def note(watchers: Iterable[Watcher], change: int) -> None:
+    """Count a stream that begins (1) or ends (-1). Called on the event loop."""
+    for watcher in watchers:
+        _open[watcher] += change
+        if not _open[watcher]:
+            del _open[watcher]

@@ -1,0 +1,158 @@
+"""Who is next: fairness between organizations and their people, limits, weights, and what a claim costs."""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import Organization
+from amber.lib.ids import new_id
+from chats.models import Turn, TurnStatus
+from chats.tests.runs import ask
+from chats.turns import claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch):
+    monkeypatch.setattr(claims, "_order", claims._Order())
+
+
+@pytest.fixture
+def mallory_waits(mallory, new_model, provider):
+    new_model("fake-model", default=True)
+    return [ask(mallory)]
+
+
+def wait(persona: Any, number: int, **fields: Any) -> list[Turn]:
+    """Queue turns without a chat, oldest first."""
+    turns = [
+        Turn(
+            id=new_id(),
+            organization=persona.organization,
+            user=persona.user,
+            input={"messages": []},
+            **fields,
+        )
+        for _ in range(number)
+    ]
+    return Turn.objects.bulk_create(turns)
+
+
+def served(number: int) -> list[UUID]:
+    found = [claims.claim_next("w1") for _ in range(number)]
+    return [each[0] for each in found if each]
+
+
+def organizations_of(ids: list[UUID]) -> Counter[str]:
+    names = Turn.objects.filter(pk__in=ids).values_list("organization__name", flat=True)
+    return Counter(names)
+
+
+def test_a_thousand_turns_of_one_organization_delay_anothers_by_one(alice, mallory):
+    wait(alice, 1000)
+    (hers,) = wait(mallory, 1)
+    assert hers.pk in served(2)
+
+
+def test_organizations_are_served_in_turn_however_their_turns_end(alice, mallory):
+    """They end at once, so that nobody has more running turns than others: then it is the ring's turn."""
+    wait(alice, 20)
+    wait(mallory, 20)
+    got = []
+    for _ in range(10):
+        got += served(1)
+        Turn.objects.filter(pk__in=got).update(status=TurnStatus.COMPLETED)
+    assert sorted(organizations_of(got).values()) == [5, 5]
+
+
+def test_people_of_one_organization_are_served_in_turn_and_each_in_their_order(alice, bob):
+    hers = wait(alice, 10)
+    his = wait(bob, 2)
+    order = served(12)
+    assert {each.pk for each in his} <= set(order[:4])
+    assert [pk for pk in order if pk in {t.pk for t in hers}] == [t.pk for t in hers]
+    assert len(set(order)) == 12
+
+
+def test_a_weight_of_three_brings_three_turns_for_anothers_one(alice, mallory):
+    Organization.objects.filter(pk=alice.organization.pk).update(turn_weight=3)
+    wait(alice, 30)
+    wait(mallory, 30)
+    got = organizations_of(served(16))
+    assert got[alice.organization.name] == 12
+
+
+def test_an_organization_at_its_limit_is_passed_over_until_a_turn_of_its_ends(
+    alice, mallory, settings
+):
+    settings.AMBER_TURNS_PER_ORGANIZATION = 2
+    Organization.objects.filter(pk=mallory.organization.pk).update(turns_at_once=0)
+    wait(alice, 4)
+    wait(mallory, 4)
+    first = served(10)
+    assert organizations_of(first) == {alice.organization.name: 2, mallory.organization.name: 4}
+    assert claims.are_some_waiting(), "whoever ends a turn looks for another"
+    Turn.objects.filter(pk__in=first).update(status=TurnStatus.COMPLETED)
+    assert len(served(10)) == 2
+    Turn.objects.filter(status=TurnStatus.RUNNING).update(status=TurnStatus.COMPLETED)
+    assert served(1) == []
+    assert not claims.are_some_waiting()
+
+
+def test_a_claim_is_one_statement_and_a_fence(alice):
+    (turn,) = wait(alice, 1)
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert claims.claim_next("w1") == (
+            turn.pk,
+            (alice.organization.pk, alice.user.pk, None),
+        )
+    assert len(queries) == 1
+    turn.refresh_from_db()
+    assert (turn.status, turn.attempt, turn.fence, turn.worker) == ("running", 1, 1, "w1")
+    assert turn.lease_until is not None
+
+
+def rows_read(number: int) -> int:
+    """Return how many rows the next claim's plan read of the table of turns, with so many queued."""
+    given = {
+        "last": UUID(int=0),
+        "window": claims.WINDOW,
+        "most": 96,
+        "organizations": [],
+        "people": [],
+    }
+    given |= {"worker": "w1", "lease": 20}
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE chats_turn")
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {claims.CLAIM_SQL}", given)
+        found = cursor.fetchone()[0]
+    plan = found if isinstance(found, list) else json.loads(found)
+    text = json.dumps(plan)
+    assert "Seq Scan" not in re.findall(
+        r'"Node Type": "([^"]+)", [^{}]*"Relation Name": "chats_turn"', text
+    )
+    return sum(_rows(plan[0]["Plan"]))
+
+
+def _rows(node: Any) -> list[float]:
+    own = (
+        [node["Actual Rows"] * node["Actual Loops"]]
+        if node.get("Relation Name") == "chats_turn"
+        else []
+    )
+    return own + [rows for each in node.get("Plans", ()) for rows in _rows(each)]
+
+
+def test_a_claim_reads_no_more_rows_of_a_queue_of_ten_thousand(alice, mallory):
+    wait(alice, 9_000)
+    wait(mallory, 1_000)
+    assert rows_read(10_000) <= 20

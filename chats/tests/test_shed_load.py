@@ -1,0 +1,119 @@
+"""What is refused when too much is asked at once: new turns of an old queue, streams, and slow viewers' events."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import Organization
+from amber.lib.errors import RateLimited
+from amber.lib.ids import new_id
+from chats.events import open_streams, viewers
+from chats.events.viewers import StreamEvent, Viewer
+from chats.models import Turn
+from chats.tests.rows import new_chat, new_turn, of_turn
+from chats.turns import congestion
+from tests.personas import api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def old_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question looks at the queue, and a turn of ten seconds makes it old."""
+    settings.AMBER_QUEUE_SECONDS = 10
+    monkeypatch.setattr(congestion, "LOOK_EVERY", 1)
+    monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(congestion, "_queue", congestion._Queue())
+
+
+def wait(persona: Any, number: int, seconds: float) -> None:
+    """Queue turns that have waited for so long."""
+    ids = [new_id() for _ in range(number)]
+    about = {"organization": persona.organization, "user": persona.user, "input": {}}
+    Turn.objects.bulk_create(Turn(id=pk, **about) for pk in ids)
+    Turn.objects.filter(pk__in=ids).update(created_at=timezone.now() - timedelta(seconds=seconds))
+
+
+def is_refused(persona: Any) -> bool:
+    try:
+        congestion.refuse_over_share(persona.organization.pk)
+    except RateLimited as refused:
+        assert (refused.code, refused.status) == ("queue_full", 429)
+        assert refused.retry_after_seconds == congestion.RETRY_SECONDS
+        return True
+    return False
+
+
+def test_while_the_queue_is_old_those_over_their_share_are_refused(alice, mallory, old_queue):
+    wait(alice, 10, seconds=5)
+    assert not is_refused(alice), "the queue is young"
+    wait(alice, 10, seconds=20)
+    wait(mallory, 1, seconds=1)
+    assert is_refused(alice)
+    assert not is_refused(mallory)
+    Organization.objects.filter(pk=alice.organization.pk).update(turn_weight=100)
+    assert not is_refused(alice), "its weight grants it more"
+    Turn.objects.all().delete()
+    assert not is_refused(alice)
+
+
+def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):
+    wait(alice, 3, seconds=20)
+    chat = new_chat(alice, assistant=assistant)
+    answer = api(alice).post(
+        f"/api/v1/chats/{chat.pk}/messages/", {"role": "human", "content": "Hi"}
+    )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "queue_full")
+    assert answer.headers["Retry-After"] == str(congestion.RETRY_SECONDS)
+    assert not chat.messages.exists()
+
+
+def test_most_questions_look_at_no_queue(alice, settings, monkeypatch):
+    settings.AMBER_QUEUE_SECONDS = 10
+    monkeypatch.setattr(congestion, "_queue", congestion._Queue())
+    monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
+    with CaptureQueriesContext(connection) as queries:
+        for _ in range(2 * congestion.LOOK_EVERY):
+            congestion.refuse_over_share(alice.organization.pk)
+    assert len(queries) == 2
+
+
+@pytest.mark.parametrize("kind", ["USER", "ORGANIZATION"])
+def test_so_many_streams_may_be_open_and_one_more_when_one_has_ended(
+    alice, assistant, settings, kind
+):
+    setattr(settings, f"AMBER_STREAMS_PER_{kind}", 1)
+    turn = new_turn(new_chat(alice, assistant=assistant), status="completed")
+    watchers = open_streams.watchers_of(turn, alice.principal)
+    open_streams.note(watchers, 1)
+    answer = api(alice).get(of_turn(turn, "events/"))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_streams")
+    assert answer.headers["Retry-After"] == str(open_streams.RETRY_SECONDS)
+    open_streams.note(watchers, -1)
+    assert api(alice).get(of_turn(turn, "events/")).status_code == 200
+    assert not open_streams._open
+
+
+def test_a_slow_viewer_holds_so_many_bytes_and_then_catches_up(monkeypatch):
+    monkeypatch.setattr(viewers, "_QUEUE_BYTES", 1_000)
+
+    async def fill() -> tuple[int, list[StreamEvent | None]]:
+        viewer = Viewer(UUID(int=1), b"key")
+        most = 0
+        for seq in range(1, 100):
+            viewers._put(viewer, StreamEvent(seq, "text.delta", b"x" * 100))
+            most = max(most, viewer.queued_bytes)
+        viewers._put(viewer, StreamEvent(100, "text.delta", b"x" * 100))
+        taken = await viewer.take()
+        assert viewer.queued_bytes == 0
+        return most, taken
+
+    most, taken = asyncio.run(fill())
+    assert most <= 1_100
+    assert None in taken, "Postgres tells it what it missed"

@@ -1,0 +1,183 @@
+"""Claim the turn that is next: fairly between organizations, and within one between its people.
+
+A message of the queue is a doorbell: whoever hears it takes the turn that is next, not the one it names. Next is the
+organization with the fewest running turns for its weight; of equal ones, the one after that which this process
+served last; in it, the oldest turn of the person after the one served last. So a thousand questions of one
+organization, or of one person, delay others by one turn. An organization that has as many running turns as it
+may (`AMBER_TURNS_PER_ORGANIZATION`, or its own number) is passed over.
+
+A claim is one statement that looks at WINDOW organizations at most, each by index probes, however long the queue.
+Workers count running turns each for themselves: of those that claim in the same moment each may take one too many.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from redis.exceptions import RedisError
+
+from amber.lib import redis as amber_redis
+from chats.events.stream import control_channel
+from chats.models import Turn, TurnStatus
+
+logger = structlog.get_logger(__name__)
+
+WINDOW: Final = 64
+"""Organizations that a claim compares: those that come next. Few wait at once."""
+PEOPLE_REMEMBERED: Final = 64
+"""Organizations of which a process knows whom it served last."""
+WAITING_MESSAGE: Final = b"turns wait"
+"""Said on the control channel: turns wait that no message will bring, so whoever ends a turn takes one."""
+_TELL_SECONDS: Final = 1.0
+
+_SUBJECT: Final = "COALESCE(t.guest_id, (t.user_id)::text, '')"
+"""Whose turn it is, as the index `turn_waiting` has it."""
+LIMIT_SQL: Final = "NULLIF(COALESCE(o.turns_at_once, %(most)s), 0)"
+_ORGANIZATIONS_SQL: Final = """
+{name} AS (
+    (SELECT t.organization_id AS id, {place} AS place FROM chats_turn t
+     WHERE t.status = 'queued' AND {condition} ORDER BY t.organization_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT t.organization_id FROM chats_turn t
+            WHERE t.status = 'queued' AND {condition} AND t.organization_id > {name}.id
+            ORDER BY t.organization_id LIMIT 1), place + 1
+    FROM {name} WHERE id IS NOT NULL AND place < {place} + %(window)s
+)"""
+_TURN_SQL: Final = """
+    SELECT t.id, {subject} AS subject FROM chats_turn t
+    WHERE t.status = 'queued' AND t.organization_id = c.id AND {condition}
+    ORDER BY {subject}, t.created_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED"""
+RUNNING_SQL: Final = """
+    SELECT count(*) AS turns FROM chats_turn r WHERE r.status = 'running' AND r.organization_id = o.id"""
+_CLAIM_TEMPLATE: Final = """
+WITH RECURSIVE
+{later},
+{sooner},
+picked AS (
+    SELECT COALESCE(a.id, b.id) AS id, COALESCE(a.subject, b.subject) AS subject
+    FROM (
+        SELECT o.id, COALESCE(served.subject, '') AS last
+        FROM (SELECT * FROM later UNION ALL SELECT * FROM sooner) w
+        JOIN accounts_organization o ON o.id = w.id
+        CROSS JOIN LATERAL ({running}) running
+        LEFT JOIN unnest(%(organizations)s::uuid[], %(people)s::text[]) AS served(id, subject)
+            ON served.id = o.id
+        WHERE {limit} IS NULL OR running.turns < {limit}
+        ORDER BY running.turns::float / o.turn_weight, w.place
+    ) c
+    LEFT JOIN LATERAL ({next_person}) a
+        ON true
+    LEFT JOIN LATERAL ({first_person}) b ON true
+    WHERE a.id IS NOT NULL OR b.id IS NOT NULL
+    LIMIT 1
+)
+UPDATE chats_turn SET
+    status = 'running', attempt = attempt + 1, fence = fence + 1, worker = %(worker)s,
+    lease_until = statement_timestamp() + make_interval(secs => %(lease)s),
+    started_at = coalesce(started_at, statement_timestamp()), updated_at = statement_timestamp()
+FROM picked WHERE chats_turn.id = picked.id AND chats_turn.status = 'queued'
+RETURNING chats_turn.id, picked.subject, {tenant}
+"""
+CLAIM_SQL: Final = _CLAIM_TEMPLATE.format(
+    later=_ORGANIZATIONS_SQL.format(
+        name="later", place=0, condition="t.organization_id > %(last)s"
+    ),
+    sooner=_ORGANIZATIONS_SQL.format(
+        name="sooner", place=1_000, condition="t.organization_id <= %(last)s"
+    ),
+    running=RUNNING_SQL,
+    limit=LIMIT_SQL,
+    next_person=_TURN_SQL.format(subject=_SUBJECT, condition=f"{_SUBJECT} > c.last"),
+    first_person=_TURN_SQL.format(subject=_SUBJECT, condition="a.id IS NULL"),
+    tenant=", ".join(f"chats_turn.{name}" for name in Turn.TENANT_FIELDS),
+)
+
+
+class _Order:
+    """What this process remembers of whom it served, and whether turns wait for one to end."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.last = UUID(int=0)
+        self.people: OrderedDict[UUID, str] = OrderedDict()
+        self.are_some_waiting = False
+        self.told_at = 0.0
+
+    def note(self, organization_id: UUID, subject: str) -> None:
+        self.last = organization_id
+        self.people[organization_id] = subject
+        self.people.move_to_end(organization_id)
+        if len(self.people) > PEOPLE_REMEMBERED:
+            self.people.popitem(last=False)
+
+
+_order: Final = _Order()
+
+
+def claim_next(worker: str) -> tuple[UUID, tuple[Any, ...]] | None:
+    """Claim the turn that is next; return its id and TENANT_FIELDS, or None if none may run now.
+
+    One statement. If turns wait all the same, two more, and all workers are told.
+    """
+    with _order.lock:  # two threads that count at once would both take an organization's last place
+        found = _claim(worker) or _claim_after_all(worker)
+    if found is None:
+        return None
+    turn_id, _, *whose = found
+    return turn_id, tuple(whose)
+
+
+def note_waiting() -> None:
+    """Remember that turns wait for one to end: another worker said so."""
+    _order.are_some_waiting = True
+
+
+def are_some_waiting() -> bool:
+    """Return whether whoever has ended a turn should look for another one."""
+    return _order.are_some_waiting
+
+
+def _claim_after_all(worker: str) -> Any:
+    """Remember whether turns wait for one to end, and look once more: one may have ended just before."""
+    was_known = _order.are_some_waiting
+    _order.are_some_waiting = Turn.objects.filter(status=TurnStatus.QUEUED).exists()
+    if not _order.are_some_waiting:
+        return None
+    _tell_workers()
+    _order.last = uuid4()  # others, should a whole window have been at its limit
+    return None if was_known else _claim(worker)
+
+
+def _claim(worker: str) -> Any:
+    """Claim the turn that is next, and remember whose it was. One statement."""
+    given = {
+        "last": _order.last,
+        "window": WINDOW,
+        "most": settings.AMBER_TURNS_PER_ORGANIZATION,
+        "organizations": list(_order.people),
+        "people": list(_order.people.values()),
+        "worker": worker,
+        "lease": settings.AMBER_LEASE_SECONDS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM_SQL, given)
+        found = cursor.fetchone()
+    if found is not None:
+        _order.note(found[2], found[1])
+    return found
+
+
+def _tell_workers() -> None:
+    now = time.monotonic()
+    if now < _order.told_at + _TELL_SECONDS:
+        return
+    _order.told_at = now
+    try:
+        amber_redis.client().publish(control_channel(), WAITING_MESSAGE)
+    except (RedisError, OSError) as exc:
+        logger.warning("workers_not_told", reason=type(exc).__name__)

@@ -1,0 +1,76 @@
+"""Refuse new turns of organizations that ask more than their share while the queue is old.
+
+Each web process looks at the queue now and then, not for each question: never for the first LOOK_EVERY, and while the
+queue is old at most once a second. An organization is over its share if it has more turns waiting and running than
+its weight grants it among those that have any; one that is alone always is. Others are let in.
+"""
+
+import threading
+import time
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from amber.lib.database.tenant import across_tenants
+from amber.lib.errors import RateLimited
+
+LOOK_EVERY: Final = 16
+"""Questions between two looks at a queue that was young."""
+_LOOK_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 10
+"""When to come again: an answer or two are over by then."""
+
+_AGE_SQL: Final = """
+SELECT extract(epoch FROM statement_timestamp() - min(created_at)) FROM chats_turn WHERE status = 'queued'
+"""
+_SHARES_SQL: Final = """
+WITH live AS (
+    SELECT organization_id AS id, count(*) AS turns FROM chats_turn
+    WHERE status IN ('queued', 'running') GROUP BY organization_id
+)
+SELECT live.id FROM live JOIN accounts_organization o ON o.id = live.id
+WHERE live.turns >= (SELECT sum(turns) FROM live) * o.turn_weight
+    / (SELECT sum(x.turn_weight) FROM live JOIN accounts_organization x ON x.id = live.id)
+"""
+
+
+class _Queue:
+    """What this process last saw of the queue."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.asked = 0
+        self.seen_at = 0.0
+        self.over_share: frozenset[UUID] = frozenset()
+
+
+_queue: Final = _Queue()
+
+
+def refuse_over_share(organization_id: UUID) -> None:
+    """Raise RateLimited (queue_full) if the queue is old, and the organization over its share.
+
+    No query, but for a look at the queue now and then: one or two.
+    """
+    if not settings.AMBER_QUEUE_SECONDS:
+        return
+    with _queue.lock:
+        _queue.asked += 1
+        is_due = bool(_queue.over_share) or _queue.asked >= LOOK_EVERY
+        if is_due and time.monotonic() >= _queue.seen_at + _LOOK_SECONDS:
+            _queue.asked, _queue.seen_at = 0, time.monotonic()
+            _queue.over_share = _find_over_share()
+    if organization_id in _queue.over_share:
+        raise RateLimited(code="queue_full", retry_after_seconds=RETRY_SECONDS)
+
+
+def _find_over_share() -> frozenset[UUID]:
+    with across_tenants(), connection.cursor() as cursor:
+        cursor.execute(_AGE_SQL)
+        (age_seconds,) = cursor.fetchone()
+        if (age_seconds or 0) <= settings.AMBER_QUEUE_SECONDS:
+            return frozenset()
+        cursor.execute(_SHARES_SQL)
+        return frozenset(pk for (pk,) in cursor.fetchall())
