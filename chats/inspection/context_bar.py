@@ -36,7 +36,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class BarPart:
+class ContextPart:
     """One part: `count` is how many things it is made of, None where that says nothing.
 
     `x` and `width` are its place in the bar, in percent, as SVG wants them.
@@ -66,7 +66,7 @@ class ContextBar:
     `filled` is the share of the prompt's limit that is used, in percent as SVG wants it.
     """
 
-    parts: tuple[BarPart, ...]
+    parts: tuple[ContextPart, ...]
     total_tokens: int
     prompt_tokens: int
     limit_tokens: int
@@ -106,13 +106,13 @@ def draw_context(
 
 def _place_parts(
     sizes: Mapping[str, int], total: int, manifest: Mapping[str, Any]
-) -> tuple[BarPart, ...]:
+) -> tuple[ContextPart, ...]:
     parts, before = [], 0
     for name, size in sizes.items():
         if size:
             share = 100 * size / total
             parts.append(
-                BarPart(
+                ContextPart(
                     name,
                     str(PARTS.get(name, _("Reply"))),
                     size,
