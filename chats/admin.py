@@ -42,7 +42,7 @@ from chats.streaming.stream_view import event_stream, last_event_id
 
 quality_panels.append(draw_quality)
 
-_ORIGINS: Final = {
+_ORIGINS: Final[dict[str, Any]] = {
     ChatOwner.USER: _l("A person"),
     ChatOwner.API: _l("An API key"),
     ChatOwner.GUEST: _l("A guest"),

@@ -429,14 +429,14 @@ class BudgetAdmin(OperatorAdmin):
         reservations.forget_absence()
 
 
-_SCOPES: Final = {
+_SCOPES: Final[dict[str, Any]] = {
     BudgetScope.ORGANIZATION: _("Organization"),
     BudgetScope.USER: _("User"),
     BudgetScope.KEY: _("API key"),
     BudgetScope.ASSISTANT: _("Assistant"),
     BudgetScope.GUEST: _("Guest"),
 }
-_EACH: Final = {
+_EACH: Final[dict[str, Any]] = {
     BudgetScope.ORGANIZATION: _("The whole organization"),
     BudgetScope.USER: _("Each user"),
     BudgetScope.KEY: _("Each API key"),

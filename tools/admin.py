@@ -58,7 +58,7 @@ _MARKS: Final = {
 }
 """What a service says of its function, in words."""
 
-_KINDS: Final = {
+_KINDS: Final[dict[str, Any]] = {
     ToolKind.DISCOVERY: _l("Discovery"),
     ToolKind.OPENAPI: "OpenAPI",
     ToolKind.MCP: "MCP",
