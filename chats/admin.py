@@ -86,7 +86,7 @@ class ChatAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_l("begun by"), ordering="owner")
     def origin(self, chat: Chat) -> Any:
-        return _ORIGINS[chat.owner]
+        return _ORIGINS[ChatOwner(chat.owner)]
 
     @admin.display(description=_l("messages"))
     def message_count(self, chat: Chat) -> int:

@@ -121,7 +121,7 @@ class ToolAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_l("kind"), ordering="kind")
     def made_of(self, tool: Tool) -> Any:
-        return _KINDS[tool.kind]
+        return _KINDS[ToolKind(tool.kind)]
 
     @admin.display(description=_l("functions"))
     def function_count(self, tool: Any) -> int:

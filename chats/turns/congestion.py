@@ -45,7 +45,7 @@ class _Queue:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.asked = 0
-        self.seen_at = -RETRY_SECONDS
+        self.seen_at = -float(RETRY_SECONDS)
         self.over_share: frozenset[UUID] = frozenset()
 
     def count(self) -> bool:
