@@ -25,4 +25,4 @@ class AccountsConfig(AppConfig):
             import_module("accounts.auth_pages.sign_ins")
         for label, heading in _HEADINGS.items():
             if apps.is_installed(label):
-                apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading  # type: ignore[assignment]
+                apps.get_app_config(label.rpartition(".")[2]).verbose_name = heading

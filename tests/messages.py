@@ -89,7 +89,8 @@ def write(path: Path, translated: dict[Text, Text]) -> None:
 def translations_of(path: Path) -> dict[Text, Text]:
     if not path.exists():
         return {}
-    return {_text_of(each): each.string for each in catalogue_of(path) if each.id}
+    said = {_text_of(each): each.string or "" for each in catalogue_of(path) if each.id}
+    return {text: form if isinstance(form, str) else tuple(form) for text, form in said.items()}
 
 
 def _text_of(message: Message) -> Text:
@@ -143,7 +144,7 @@ def _translated_elsewhere() -> set[Text]:
     files = (
         path
         for package in (django, allauth)
-        for path in Path(package.__file__).parent.rglob(
+        for path in Path(str(package.__file__)).parent.rglob(
             f"{next(iter(LOCALES))}/LC_MESSAGES/django.mo"
         )
     )

@@ -8,6 +8,7 @@ from django.test import Client
 
 from amber.branding import logo as logos
 from amber.lib import environment as env
+from amber.lib.egress import FetchError
 from amber.lib.palette import contrast, palette
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
@@ -131,7 +132,7 @@ def test_ambers_own_stands_in_for_a_logo_that_cannot_be_fetched(
 
     def fetch(*_, **__):
         if fault == "away":
-            raise logos.FetchError("timeout")
+            raise FetchError("timeout")
         return Answer(b"<html>" if fault == "no picture" else SVG, is_success=fault != "refused")
 
     monkeypatch.setattr(logos, "fetch_sync", fetch)

@@ -32,6 +32,7 @@ SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
 READERS = {
     *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
     *("database", "mail_server", "secret_keys", "address", "numeral"),
+    *("line", "logo", "colour"),
 }
 UNKNOWN = object()
 """A default that is computed."""

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9,en;q=0.8"}
+CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def operator(db):
 
 
 def test_the_admin_is_chinese_for_whom_the_browser_says_so(operator):
-    page = operator.get("/admin/providers/languagemodel/add/", **CHINESE)
+    page = operator.get("/admin/providers/languagemodel/add/", headers=CHINESE)
     text = page.content.decode()
     assert page["Content-Language"] == "zh-hans"
     assert '<html lang="zh-hans"' in text
@@ -24,9 +24,9 @@ def test_the_admin_is_chinese_for_whom_the_browser_says_so(operator):
 
 
 def test_what_was_chosen_counts_for_more(operator):
-    answer = operator.post("/i18n/setlang/", {"language": "en", "next": "/admin/"}, **CHINESE)
+    answer = operator.post("/i18n/setlang/", {"language": "en", "next": "/admin/"}, headers=CHINESE)
     assert answer.status_code == 302
-    page = operator.get("/admin/providers/languagemodel/", **CHINESE)
+    page = operator.get("/admin/providers/languagemodel/", headers=CHINESE)
     assert '<html lang="en"' in page.content.decode()
 
 
@@ -38,7 +38,7 @@ def test_whoever_asks_for_no_language_gets_the_installations(operator, settings,
 
 
 def test_the_sign_in_page_is_chinese(db):
-    text = Client().get("/identity/sign-in", **CHINESE).content.decode()
+    text = Client().get("/identity/sign-in", headers=CHINESE).content.decode()
     assert "<h1>登录</h1>" in text
     assert "无法连接 Amber" in text
 
@@ -55,8 +55,8 @@ def test_the_sign_in_page_is_chinese(db):
 def test_errors_of_rest_are_english(operator, path, body):
     """Also right after a page was shown in Chinese by the same thread."""
     english = operator.post(path, body, content_type="application/json")
-    operator.get("/admin/", **CHINESE)
-    asked = operator.post(path, body, content_type="application/json", **CHINESE)
+    operator.get("/admin/", headers=CHINESE)
+    asked = operator.post(path, body, content_type="application/json", headers=CHINESE)
     assert asked.status_code in (400, 401)
     assert strip_id(asked) == strip_id(english)
     assert asked.content.isascii()
@@ -69,5 +69,5 @@ def strip_id(answer):
 
 def test_the_document_of_the_api_is_english(client):
     english = client.get("/api/schema/").content
-    assert client.get("/api/schema/", **CHINESE).content == english
+    assert client.get("/api/schema/", headers=CHINESE).content == english
     assert "助手" not in english.decode()
