@@ -25,10 +25,10 @@ from babel.messages.pofile import read_po, write_po
 from django.apps import apps
 from django.contrib import admin
 from django.urls import get_resolver
+from django.utils import translation
 from django.utils.translation.template import templatize
 
 from amber.apps import is_own
-from amber.languages.model_names import names_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 APPS: Final = (
@@ -125,9 +125,19 @@ def _names() -> Iterator[str]:
     shown: set[Any] = set()
     for model, pages in admin.site._registry.items():
         shown |= {model, *(inline.model for inline in pages.inlines)}
-    for app in apps.get_app_configs():
-        if is_own(app):
-            yield from names_of(app, shown)
+    own = [app for app in apps.get_app_configs() if is_own(app)]
+    with translation.override("en"):
+        yield from (str(app.verbose_name) for app in own)
+        for model in shown.intersection(model for app in own for model in app.get_models(True)):
+            yield from _names_in(model._meta)
+
+
+def _names_in(meta: Any) -> Iterator[str]:
+    """What `amber.languages.model_names` lets be translated of one table."""
+    yield from map(str, (meta.verbose_name, meta.verbose_name_plural))
+    for field in (*meta.local_fields, *meta.local_many_to_many):
+        yield from map(str, (field.verbose_name, field.help_text))
+        yield from (str(label) for _, label in field.flatchoices)
 
 
 def _texts_of_unfold() -> set[Text]:

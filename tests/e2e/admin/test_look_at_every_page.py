@@ -16,7 +16,8 @@ import pytest
 from django.contrib import admin
 from django.urls import get_resolver
 
-from tests.e2e.web.visitor import AXE, RULES, Visitor
+from tests.e2e.axe import AXE, RULES
+from tests.e2e.web.visitor import Visitor
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
