@@ -114,7 +114,7 @@ admin.site.unregister(RightsGroup)
 
 
 @admin.register(RightsGroup)
-class RightsGroupAdmin(DjangoGroupAdmin, OperatorAdmin):
+class RightsGroupAdmin(DjangoGroupAdmin, OperatorAdmin):  # type: ignore[misc]
     """Django's page for groups of operators, in the look of the other pages."""
 
 
@@ -421,7 +421,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
         messages.success(request, said.format(count=count))
 
 
-_ACTORS: Final = {ActorKind.OPERATOR: _("Operator"), ActorKind.NOBODY: _("Nobody")}
+_ACTORS: Final[dict[str, Any]] = {ActorKind.OPERATOR: _("Operator"), ActorKind.NOBODY: _("Nobody")}
 
 
 @cache
@@ -536,9 +536,9 @@ def _membership_changes(formset: Any) -> Iterator[tuple[AuditAction, Membership]
 
 def _adopt(model: type[Model], page: type[Any]) -> None:
     """Show a model of allauth's on a page of ours, with the actions of its own."""
-    theirs = type(admin.site.get_model_admin(model))
+    allauth_page = type(admin.site.get_model_admin(model))
     admin.site.unregister(model)
-    admin.site.register(model, type(page.__name__, (page, theirs), {}))
+    admin.site.register(model, type(page.__name__, (page, allauth_page), {}))
 
 
 class EmailAddressAdmin(OperatorAdmin):
@@ -599,7 +599,8 @@ class ClientAdmin(OperatorAdmin):
     """Applications that people may let act for them (`accounts.sign_in.applications`)."""
 
     list_display = ("name", "type", "owner", "skip_consent", "created_at")
-    exclude = ("id",)
+    exclude = ("id", "secret")
+    readonly_fields = ("created_at",)
     list_select_related = ("owner",)
     search_fields = ("name", "id")
     raw_id_fields = ()

@@ -42,7 +42,7 @@ from chats.streaming.stream_view import event_stream, last_event_id
 
 quality_panels.append(draw_quality)
 
-_ORIGINS: Final = {
+_ORIGINS: Final[dict[str, Any]] = {
     ChatOwner.USER: _l("A person"),
     ChatOwner.API: _l("An API key"),
     ChatOwner.GUEST: _l("A guest"),
@@ -86,7 +86,7 @@ class ChatAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_l("begun by"), ordering="owner")
     def origin(self, chat: Chat) -> Any:
-        return _ORIGINS[chat.owner]
+        return _ORIGINS[ChatOwner(chat.owner)]
 
     @admin.display(description=_l("messages"))
     def message_count(self, chat: Chat) -> int:
@@ -263,7 +263,7 @@ class TurnAdmin(ReadOnlyAdmin):
 
     def try_assistant(self, request: HttpRequest, assistant_id: UUID) -> HttpResponseBase:
         """Show the page of the conversation; with POST, ask a question and stream its turn."""
-        assistant = _tried(request, assistant_id)
+        assistant = _find_assistant(request, assistant_id)
         if request.method == "POST":
             principal = operator_principal(request, assistant)
             turn = start_trial(principal, assistant, request.POST.dict())
@@ -302,7 +302,7 @@ def _seconds_between(since: datetime | None, until: datetime | None) -> float | 
     return None if since is None or until is None else (until - since).total_seconds()
 
 
-def _tried(request: HttpRequest, assistant_id: UUID) -> Assistant:
+def _find_assistant(request: HttpRequest, assistant_id: UUID) -> Assistant:
     """Return the assistant to try. Raises PermissionDenied for who may not see assistants."""
     if not request.user.has_perm("assistants.view_assistant"):
         raise PermissionDenied
@@ -312,6 +312,6 @@ def _tried(request: HttpRequest, assistant_id: UUID) -> Assistant:
 
 
 def _own_trial(request: HttpRequest, assistant_id: UUID, turn_id: UUID) -> tuple[Principal, Turn]:
-    assistant = _tried(request, assistant_id)
+    assistant = _find_assistant(request, assistant_id)
     principal = operator_principal(request, assistant)
     return principal, find_trial(principal, assistant, turn_id)

@@ -401,11 +401,11 @@ class BudgetAdmin(OperatorAdmin):
     @admin.display(description=_("for whom"), ordering="scope")
     def of_whom(self, budget: Budget) -> Any:
         """Name the subject, under what kind of subject it is."""
-        scope = _SCOPES[budget.scope]
+        kind = BudgetScope(budget.scope)
         if not budget.subject:
-            return _EACH[budget.scope]
+            return _EACH[kind]
         named = reference_of(budget, "subject", self.references)
-        return write_names(named or f"…{budget.subject[-6:]}", scope)
+        return write_names(named or f"…{budget.subject[-6:]}", _SCOPES[kind])
 
     @admin.display(description=_("limit"), ordering="limit")
     def limit_in_unit(self, budget: Budget) -> str:
@@ -429,14 +429,14 @@ class BudgetAdmin(OperatorAdmin):
         reservations.forget_absence()
 
 
-_SCOPES: Final = {
+_SCOPES: Final[dict[str, Any]] = {
     BudgetScope.ORGANIZATION: _("Organization"),
     BudgetScope.USER: _("User"),
     BudgetScope.KEY: _("API key"),
     BudgetScope.ASSISTANT: _("Assistant"),
     BudgetScope.GUEST: _("Guest"),
 }
-_EACH: Final = {
+_EACH: Final[dict[str, Any]] = {
     BudgetScope.ORGANIZATION: _("The whole organization"),
     BudgetScope.USER: _("Each user"),
     BudgetScope.KEY: _("Each API key"),

@@ -91,7 +91,12 @@ def fetch(client: Client, path: str, complaints: list[str]) -> Any:
     """Return the page, and complain if it costs too much."""
     with CaptureQueriesContext(connection) as statements:
         page = client.get(path)
-    counted = [each for each in statements if "SAVEPOINT" not in each["sql"]]
+    # A process reads Django's types of content once, with its first page.
+    counted = [
+        each
+        for each in statements
+        if "SAVEPOINT" not in each["sql"] and "django_content_type" not in each["sql"]
+    ]
     if len(counted) > MOST_STATEMENTS:
         complaints.append(f"{path}: {len(counted)} statements")
     return page
@@ -143,8 +148,8 @@ def test_every_page_and_inline_is_one_of_ours_and_asks_for_no_raw_id():
 def test_filters_ask_for_rows_by_name():
     for model, page in PAGES.items():
         for each in page.list_filter:
-            name, kind = each if isinstance(each, tuple) else (each, None)
-            if model._meta.get_field(name).is_relation and model._meta.app_label != "socialaccount":
+            name, kind = each if isinstance(each, tuple) else (str(each), None)
+            if model._meta.get_field(str(name)).is_relation and model._meta.app_label != "socialaccount":
                 assert kind is AutocompleteSelectFilter, f"{model._meta.label}: {name}"
 
 

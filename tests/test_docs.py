@@ -31,7 +31,8 @@ INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE", "AMBER_CONNECT_AS"}
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
 READERS = {
     *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
-    *("database", "mail_server", "secret_keys", "address", "numeral", "colour", "logo", "line"),
+    *("database", "mail_server", "secret_keys", "address", "numeral"),
+    *("line", "logo", "colour"),
 }
 UNKNOWN = object()
 """A default that is computed."""

@@ -58,7 +58,7 @@ _MARKS: Final = {
 }
 """What a service says of its function, in words."""
 
-_KINDS: Final = {
+_KINDS: Final[dict[str, Any]] = {
     ToolKind.DISCOVERY: _l("Discovery"),
     ToolKind.OPENAPI: "OpenAPI",
     ToolKind.MCP: "MCP",
@@ -121,7 +121,7 @@ class ToolAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_l("kind"), ordering="kind")
     def made_of(self, tool: Tool) -> Any:
-        return _KINDS[tool.kind]
+        return _KINDS[ToolKind(tool.kind)]
 
     @admin.display(description=_l("functions"))
     def function_count(self, tool: Any) -> int:

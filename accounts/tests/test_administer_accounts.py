@@ -177,6 +177,7 @@ def test_a_membership_given_to_another_user_leaves_its_groups(operator, alice, b
     body = {
         "name": "Acme",
         "slug": alice.organization.slug,
+        "turn_weight": "1",
         "memberships-TOTAL_FORMS": 2,
         "memberships-INITIAL_FORMS": 2,
     }

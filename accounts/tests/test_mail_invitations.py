@@ -1,13 +1,22 @@
 """Test that invitations are mailed where mail is sent: in whose language, how many, and what is told."""
 
+from typing import Any
+
 import pytest
 
 from accounts.mail.outbox import open_details
 from accounts.models import OutgoingMail, User
-from accounts.tests.test_invite_members import invitations, invite
-from tests.personas import api
+from tests.personas import Persona, api
 
 pytestmark = pytest.mark.django_db
+
+
+def invitations(persona: Persona) -> str:
+    return f"/api/v1/organizations/{persona.organization.pk}/invitations/"
+
+
+def invite(persona: Persona, email: str) -> Any:
+    return api(persona).post(invitations(persona), {"email": email})
 
 
 @pytest.fixture(autouse=True)

@@ -200,7 +200,7 @@ def _to_be_reached() -> Iterator[Advice]:
             _(
                 "Amber sends no mail, so nobody can set a forgotten password anew or be invited by mail."
             ),
-            docs_link("settings", "people"),
+            docs_link("operations", "mail"),
             _("Name a mail server"),
             "accounts.change_user",
         )

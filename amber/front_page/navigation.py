@@ -38,6 +38,7 @@ GROUPS: Final[tuple[tuple[Promise, tuple[MenuEntry, ...]], ...]] = (
             MenuEntry("accounts.user", gettext_lazy("Users"), "person"),
             MenuEntry("accounts.group", gettext_lazy("Groups"), "group"),
             MenuEntry("accounts.invitation", gettext_lazy("Invitations"), "mail"),
+            MenuEntry("accounts.outgoingmail", gettext_lazy("Mails"), "outgoing_mail"),
         ),
     ),
     (

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -56,12 +57,12 @@ def _verdict(checks: Sequence[HealthCheck]) -> str:
 
 def _usage(days: Sequence[DaySum]) -> dict[str, Any]:
     """Return today's figures beside those of all days, and the chart."""
-    today = days[-1]
+    today, cost = days[-1], f"{_('Cost')} ({settings.AMBER_CURRENCY})"
     figures = [
         (_("Turns"), write_count(today.turns), write_count(sum(each.turns for each in days))),
         (_("Tokens"), write_short(today.tokens), write_short(sum(each.tokens for each in days))),
         (_("Calls"), write_count(today.calls), write_count(sum(each.calls for each in days))),
-        (_("Cost"), write_cost(today.cost), write_cost(sum(Decimal(each.cost) for each in days))),
+        (cost, write_cost(today.cost), write_cost(sum(Decimal(each.cost) for each in days))),
     ]
     return {
         "figures": figures,

@@ -37,7 +37,7 @@ _STEPS: Final = {
 
 
 @dataclass(frozen=True)
-class _OkLab:
+class _LabColour:
     """A colour as OKLab has it: how light, and the two axes of its chroma."""
 
     lightness: float
@@ -65,7 +65,7 @@ def palette(colour: str) -> dict[str, str]:
     shades["500"] = _readable(_tone(_read(shades["500"])), dark, step=0.005)
     lighter = max(_tone(_read(shades["500"])).lightness + 0.04, _STEPS["400"][0])
     shades["400"] = _readable(
-        _with_lightness(own, min(lighter, 0.97), 0.8), [*dark, shades["950"]], step=0.005
+        _scale(own, min(lighter, 0.97), 0.8), [*dark, shades["950"]], step=0.005
     )
     return shades
 
@@ -76,7 +76,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _readable(tone: _OkLab, grounds: list[str], *, step: float) -> str:
+def _readable(tone: _LabColour, grounds: list[str], *, step: float) -> str:
     """Change the lightness by steps until the colour can be read on all grounds."""
     lightness = tone.lightness
     shade = _shade(tone, lightness, 1)
@@ -86,17 +86,17 @@ def _readable(tone: _OkLab, grounds: list[str], *, step: float) -> str:
     return shade
 
 
-def _shade(tone: _OkLab, lightness: float, chroma: float) -> str:
+def _shade(tone: _LabColour, lightness: float, chroma: float) -> str:
     """Return the colour of this lightness, with as much of the chroma as a screen can show."""
-    red_green_blue = _colour(_with_lightness(tone, lightness, chroma))
+    red_green_blue = _colour(_scale(tone, lightness, chroma))
     while not all(-0.0005 <= part <= 1.0005 for part in red_green_blue) and chroma > 0.01:
         chroma *= 0.96
-        red_green_blue = _colour(_with_lightness(tone, lightness, chroma))
+        red_green_blue = _colour(_scale(tone, lightness, chroma))
     return "#" + "".join(f"{round(min(max(part, 0), 1) * 255):02x}" for part in red_green_blue)
 
 
-def _with_lightness(tone: _OkLab, lightness: float, chroma: float) -> _OkLab:
-    return _OkLab(lightness, tone.a * chroma, tone.b * chroma)
+def _scale(tone: _LabColour, lightness: float, chroma: float) -> _LabColour:
+    return _LabColour(lightness, tone.a * chroma, tone.b * chroma)
 
 
 def _read(text: str) -> Colour:
@@ -120,19 +120,19 @@ def _compand(part: float) -> float:
     return float(1.055 * part ** (1 / 2.4) - 0.055)
 
 
-def _tone(colour: Colour) -> _OkLab:
+def _tone(colour: Colour) -> _LabColour:
     red, green, blue = map(_linear, colour)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
     medium = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
     short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)
-    return _OkLab(
+    return _LabColour(
         0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short,
         1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short,
         0.0259040371 * long + 0.7827717662 * medium - 0.8086757660 * short,
     )
 
 
-def _colour(tone: _OkLab) -> Colour:
+def _colour(tone: _LabColour) -> Colour:
     long = (tone.lightness + 0.3963377774 * tone.a + 0.2158037573 * tone.b) ** 3
     medium = (tone.lightness - 0.1055613458 * tone.a - 0.0638541728 * tone.b) ** 3
     short = (tone.lightness - 0.0894841775 * tone.a - 1.2914855480 * tone.b) ** 3

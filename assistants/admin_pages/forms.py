@@ -31,6 +31,8 @@ from tools.calling.registry import builtin_names, builtin_specs
 from tools.connections.connected import function_names
 
 CHOICES_ROUTE: Final = "admin:assistants_assistant_choices"
+_ENDS_OF_LINES: Final = re.compile(r"[\r\n]+")
+_SPACES_AND_COMMAS: Final = re.compile(r"[\s,]+")
 MAX_CHECKED_FUNCTIONS: Final = 100
 """A tool with more functions has its chosen ones named in lines of text."""
 
@@ -41,7 +43,9 @@ MEMBERS: Final = {"user": "memberships__organization"}
 class LinesField(forms.CharField):
     """A list of texts, one a line; also separated by commas where these are `separators`."""
 
-    def __init__(self, *, rows: int = 4, separators: str = r"[\r\n]+", **kwargs: Any) -> None:
+    def __init__(
+        self, *, rows: int = 4, separators: re.Pattern[str] = _ENDS_OF_LINES, **kwargs: Any
+    ) -> None:
         kwargs.setdefault("widget", UnfoldAdminTextareaWidget(attrs={"rows": rows}))
         super().__init__(required=False, **kwargs)
         self._separators = separators
@@ -50,12 +54,12 @@ class LinesField(forms.CharField):
         return value if value is None or isinstance(value, str) else "\n".join(value)
 
     def to_python(self, value: Any) -> Any:
-        found = re.split(self._separators, super().to_python(value) or "")
+        found = self._separators.split(super().to_python(value) or "")
         return [line.strip() for line in found if line.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         before: list[str] = self.to_python(self.prepare_value(initial))
-        return before != self.to_python(data)
+        return bool(before != self.to_python(data))
 
 
 class OrganizationChoice(AutocompleteSelect):
@@ -160,7 +164,7 @@ class AssistantForm(NamingForm):
     public_origins = LinesField(
         label=_l("Public origins"),
         rows=3,
-        separators=r"[\s,]+",
+        separators=_SPACES_AND_COMMAS,
         help_text=_l(
             "Sites it can be used from, such as https://example.com, one a line. Empty: any site."
         ),
@@ -225,7 +229,7 @@ class BindingForm(NamingForm):
 
     functions = LinesField(
         rows=2,
-        separators=r"[\s,]+",
+        separators=_SPACES_AND_COMMAS,
         help_text=_l("Names of functions, one a line. Empty: all of the tool's functions."),
     )
 

@@ -191,7 +191,8 @@ def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
     with connection.cursor() as cursor:
         blocks, numbers = [pk for pk, _ in places], [number for _, number in places]
         cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
-        return cursor.fetchall()
+        found: list[Any] = cursor.fetchall()
+        return found
 
 
 def _rerank(

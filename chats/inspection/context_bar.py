@@ -36,7 +36,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class BarPart:
+class ContextPart:
     """One part: `count` is how many things it is made of, None where that says nothing.
 
     `x` and `width` are its place in the bar, in percent, as SVG wants them.
@@ -52,7 +52,7 @@ class BarPart:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutRow:
     kind: str
     names: str
     count: int | None
@@ -66,13 +66,13 @@ class ContextBar:
     `filled` is the share of the prompt's limit that is used, in percent as SVG wants it.
     """
 
-    parts: tuple[BarPart, ...]
+    parts: tuple[ContextPart, ...]
     total_tokens: int
     prompt_tokens: int
     limit_tokens: int
     filled: str
     filled_percent: str
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutRow, ...]
 
     @property
     def summary(self) -> str:
@@ -106,13 +106,13 @@ def draw_context(
 
 def _place_parts(
     sizes: Mapping[str, int], total: int, manifest: Mapping[str, Any]
-) -> tuple[BarPart, ...]:
+) -> tuple[ContextPart, ...]:
     parts, before = [], 0
     for name, size in sizes.items():
         if size:
             share = 100 * size / total
             parts.append(
-                BarPart(
+                ContextPart(
                     name,
                     str(PARTS.get(name, _("Reply"))),
                     size,
@@ -131,12 +131,12 @@ def _count_of(manifest: Mapping[str, Any], name: str) -> int | None:
     return len(given) if isinstance(given, list) else None
 
 
-def _left_out(given: Any) -> tuple[LeftOut, ...]:
+def _left_out(given: Any) -> tuple[LeftOutRow, ...]:
     """Return what was left out, the same kinds for the same reason together, in their order."""
     rows = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
     keys = [(str(each.get("kind", "")), str(each.get("reason", ""))) for each in rows]
     return tuple(
-        LeftOut(
+        LeftOutRow(
             str(_KINDS.get(kind, kind)),
             ", ".join(_names_in(rows, kind, reason)),
             _count_in(rows, kind, reason, seen),

@@ -66,7 +66,7 @@ def test_nobody_waits_for_a_turn_that_reads_a_document(alice, chat, monkeypatch)
     held = []
 
     def read(file):
-        held.append((connection.in_atomic_block, runner._ENTRY._free))
+        held.append((connection.in_atomic_block, runner.ENTRY._free))
         return DUES
 
     monkeypatch.setattr(reading, "_read", read)

@@ -114,9 +114,9 @@ def test_a_claim_is_one_statement_and_a_fence(alice):
     assert turn.lease_until is not None
 
 
-def rows_read(number: int) -> int:
+def rows_read(number: int) -> float:
     """Return how many rows the next claim's plan read of the table of turns, with so many queued."""
-    given = {
+    given: dict[str, Any] = {
         "last": UUID(int=0),
         "window": claims.WINDOW,
         "most": 96,

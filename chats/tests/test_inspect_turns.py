@@ -140,7 +140,7 @@ def test_a_turn_is_drawn_without_what_was_said(
     new_model("fake-model", default=True)
     assistant.prompt = "A secret prompt."
     assistant.save()
-    chat = new_chat(alice, assistant=assistant)
+    chat = new_chat(alice, assistant=assistant, name="Pumps")
     turn = ask_in(chat, alice, f"A secret question. {marker('calculate', {'expression': '2+3'})}")
     assert run(turn) == TurnStatus.COMPLETED
     operator.get(page_of(turn))
@@ -177,7 +177,7 @@ def test_a_failed_turn_says_why(operator, alice):
 
 @pytest.mark.django_db
 def test_an_assistants_page_says_how_its_answers_fare(alice, assistant):
-    chat = new_chat(alice, assistant=assistant)
+    chat = new_chat(alice, assistant=assistant, name="Pumps")
     for status in (TurnStatus.COMPLETED, TurnStatus.COMPLETED, TurnStatus.FAILED):
         turn = new_turn(chat, status=status, assistant=assistant)
         later = turn.created_at + timedelta(seconds=2)

@@ -1,16 +1,18 @@
 """What is refused when too much is asked at once: new turns of an old queue, streams, and slow viewers' events."""
 
 import asyncio
+import threading
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import Organization
+from amber.lib.database.tenant import as_tenant
 from amber.lib.errors import RateLimited
 from amber.lib.ids import new_id
 from chats.events import open_streams, viewers
@@ -25,11 +27,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def old_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each question looks at the queue, and a turn of ten seconds makes it old."""
+    """A turn of ten seconds makes the queue old. The test looks at it, at once."""
     settings.AMBER_QUEUE_SECONDS = 10
-    monkeypatch.setattr(congestion, "LOOK_EVERY", 1)
-    monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(congestion, "_queue", congestion._Queue())
+    monkeypatch.setattr(congestion._queue, "count", lambda: False)
+
+
+def look_now() -> None:
+    congestion.look()
+    congestion._queue.seen_at = time.monotonic()
 
 
 def wait(persona: Any, number: int, seconds: float) -> None:
@@ -41,6 +47,7 @@ def wait(persona: Any, number: int, seconds: float) -> None:
 
 
 def is_refused(persona: Any) -> bool:
+    look_now()
     try:
         congestion.refuse_over_share(persona.organization.pk)
     except RateLimited as refused:
@@ -65,6 +72,7 @@ def test_while_the_queue_is_old_those_over_their_share_are_refused(alice, mallor
 
 def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):
     wait(alice, 3, seconds=20)
+    look_now()
     chat = new_chat(alice, assistant=assistant)
     answer = api(alice).post(
         f"/api/v1/chats/{chat.pk}/messages/", {"role": "human", "content": "Hi"}
@@ -74,14 +82,37 @@ def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):
     assert not chat.messages.exists()
 
 
-def test_most_questions_look_at_no_queue(alice, settings, monkeypatch):
+def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
+    alice, settings, monkeypatch
+):
     settings.AMBER_QUEUE_SECONDS = 10
     monkeypatch.setattr(congestion, "_queue", congestion._Queue())
     monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
-    with CaptureQueriesContext(connection) as queries:
-        for _ in range(2 * congestion.LOOK_EVERY):
-            congestion.refuse_over_share(alice.organization.pk)
-    assert len(queries) == 2
+    wait(alice, 3, seconds=20)
+    seen = threading.Event()
+    look = congestion.look
+
+    def look_and_say() -> None:
+        look()
+        seen.set()
+
+    monkeypatch.setattr(congestion, "look", look_and_say)
+    pk = alice.organization.pk
+    with as_tenant(alice.principal.tenant), transaction.atomic():
+        for _ in range(congestion.LOOK_EVERY - 1):
+            congestion.refuse_over_share(pk)
+        assert not seen.is_set()
+        congestion.refuse_over_share(pk)
+        assert seen.wait(20)
+        with pytest.raises(RateLimited):
+            congestion.refuse_over_share(pk)
+
+
+def test_what_was_seen_long_ago_refuses_nobody(alice, old_queue):
+    wait(alice, 3, seconds=20)
+    assert is_refused(alice)
+    congestion._queue.seen_at -= congestion.RETRY_SECONDS
+    congestion.refuse_over_share(alice.organization.pk)
 
 
 @pytest.mark.parametrize("kind", ["USER", "ORGANIZATION"])

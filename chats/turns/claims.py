@@ -155,7 +155,7 @@ def _claim_after_all(worker: str) -> Any:
 
 def _claim(worker: str) -> Any:
     """Claim the turn that is next, and remember whose it was. One statement."""
-    given = {
+    given: dict[str, Any] = {
         "last": _order.last,
         "window": WINDOW,
         "most": settings.AMBER_TURNS_PER_ORGANIZATION,

@@ -10,11 +10,14 @@ import time
 from typing import Final
 from uuid import UUID
 
+import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection, connections
 
 from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import RateLimited
+
+logger = structlog.get_logger(__name__)
 
 LOOK_EVERY: Final = 16
 """Questions between two looks at a queue that was young."""
@@ -42,8 +45,23 @@ class _Queue:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.asked = 0
-        self.seen_at = 0.0
+        self.seen_at = -float(RETRY_SECONDS)
         self.over_share: frozenset[UUID] = frozenset()
+
+    def count(self) -> bool:
+        """Count a question; return whether it is time to look at the queue."""
+        with self.lock:
+            self.asked += 1
+            is_due = bool(self.over_share) or self.asked >= LOOK_EVERY
+            if not is_due or time.monotonic() < self.seen_at + _LOOK_SECONDS:
+                return False
+            self.asked, self.seen_at = 0, time.monotonic()
+            return True
+
+    def is_over_share(self, organization_id: UUID) -> bool:
+        """What was seen long ago refuses nobody."""
+        is_new = time.monotonic() < self.seen_at + RETRY_SECONDS
+        return is_new and organization_id in self.over_share
 
 
 _queue: Final = _Queue()
@@ -52,18 +70,28 @@ _queue: Final = _Queue()
 def refuse_over_share(organization_id: UUID) -> None:
     """Raise RateLimited (queue_full) if the queue is old, and the organization over its share.
 
-    No query, but for a look at the queue now and then: one or two.
+    No query: a thread of its own looks at the queue now and then, since this one is in a transaction of the tenant's.
     """
     if not settings.AMBER_QUEUE_SECONDS:
         return
-    with _queue.lock:
-        _queue.asked += 1
-        is_due = bool(_queue.over_share) or _queue.asked >= LOOK_EVERY
-        if is_due and time.monotonic() >= _queue.seen_at + _LOOK_SECONDS:
-            _queue.asked, _queue.seen_at = 0, time.monotonic()
-            _queue.over_share = _find_over_share()
-    if organization_id in _queue.over_share:
+    if _queue.count():
+        threading.Thread(target=_look_and_part, name="look-at-queue", daemon=True).start()
+    if _queue.is_over_share(organization_id):
         raise RateLimited(code="queue_full", retry_after_seconds=RETRY_SECONDS)
+
+
+def look() -> None:
+    """Look who is over their share. One query, or two."""
+    _queue.over_share = _find_over_share()
+
+
+def _look_and_part() -> None:
+    try:
+        look()
+    except DatabaseError as exc:
+        logger.warning("queue_not_seen", reason=type(exc).__name__)
+    finally:
+        connections.close_all()
 
 
 def _find_over_share() -> frozenset[UUID]:

@@ -118,3 +118,17 @@ def test_a_word_that_nobody_said_speaks_against_what_was_found():
     expected = weight / (weight + 0.6 * idf(1, 100))
     assert known.share_known() == pytest.approx(expected)
     assert known.share_of(weight) == pytest.approx(expected)
+
+
+@given(st.dictionaries(words, st.integers(0, 40), min_size=1))
+def test_doubt_weighs_more_against_a_short_question(found):
+    sure, doubtful = QuestionWords(found, 40), QuestionWords(found, 40, doubt=1.0)
+    assert 0 <= doubtful.share_known() <= sure.share_known()
+    assert doubtful.share_of(sum(map(sure.weight, found))) >= 0.5 - 1e-9
+
+
+def test_doubt_is_one_word_more_of_the_usual_weight():
+    one = QuestionWords({"wedding": 60}, 200, doubt=1.0)
+    four = QuestionWords(dict.fromkeys("abcd", 5), 200, doubt=1.0)
+    assert one.share_known() == pytest.approx(1 / 2)
+    assert four.share_known() == pytest.approx(4 / 5)

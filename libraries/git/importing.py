@@ -32,12 +32,12 @@ from amber.lib.errors import AmberError
 from amber.lib.secrets import DecryptError
 from amber.lib.workers.leases import Runs, RunStoppedError
 from amber.lib.workers.worker import Worker
+from libraries.failure_mails import tell_of_repository
 from libraries.git.fetching import GitRefused, fetch_commit
 from libraries.git.packs import PackReader, PathFilter, RepositoryFile
 from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
-from libraries.ingestion.failure_mails import tell_of_repository
 from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library, Repository
 from libraries.parsing import ParserLost

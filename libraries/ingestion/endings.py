@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from amber.lib.database.lease import NO_WORKER
-from libraries.ingestion.failure_mails import tell_of_document
+from libraries.failure_mails import tell_of_document
 from libraries.models import Document, DocumentStatus
 
 WORKER_LOST: Final = (

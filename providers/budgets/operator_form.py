@@ -49,19 +49,19 @@ class BudgetForm(forms.ModelForm[Budget]):
             "by_operator",
         ]
 
-    user = forms.ModelChoiceField(
+    user: Any = forms.ModelChoiceField(
         None,
         required=False,
         label=_("User"),
         help_text=_("Empty: each user of the organization separately."),
     )
-    key = forms.ModelChoiceField(
+    key: Any = forms.ModelChoiceField(
         None,
         required=False,
         label=_("API key"),
         help_text=_("Empty: each key of the organization separately."),
     )
-    assistant = forms.ModelChoiceField(
+    assistant: Any = forms.ModelChoiceField(
         None,
         required=False,
         label=_("Assistant"),
@@ -86,7 +86,7 @@ class BudgetForm(forms.ModelForm[Budget]):
 
     def _get_validation_exclusions(self) -> set[str]:
         """Compare a new budget with others by its subject, which is in no field of the form."""
-        left_out: set[str] = super()._get_validation_exclusions()
+        left_out: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # undocumented
         return left_out - {"subject", "assistant_id"} if "scope" in self.fields else left_out
 
     def clean(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Whoever calls it has checked the operator's rights.
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
@@ -34,6 +35,7 @@ def usage_page(request: HttpRequest, page: dict[str, Any]) -> HttpResponse:
     has."""
     said = request.GET
     page |= {"slug": said.get("organization", "").strip(), "choice": OverviewChoice()}
+    page["currency"] = settings.AMBER_CURRENCY
     page |= {"groups": GROUP_TITLES.items(), "measures": MEASURES.items()}
     try:
         filters = UsageFilters.read(said).with_both_dates()

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tools.trial_forms.posted_arguments import MAX_ITEMS, ROOT, Posted, count_of
-from tools.trial_forms.schema_fields import FieldKind, SchemaField, as_json, read_fields, rows_of
+from tools.trial_forms.schema_fields import ArgumentField, FieldKind, as_json, read_fields, rows_of
 
 MAX_SHOWN_CHARS: Final = 200
 LONG_TEXT_CHARS: Final = 200
@@ -71,7 +71,7 @@ def argument_rows(parameters: Any) -> list[ArgumentRow]:
     ]
 
 
-def type_words(part: SchemaField) -> str:
+def type_words(part: ArgumentField) -> str:
     """Say what kind of value it is: "list of text", "whole number or null"."""
     words = str(_TYPES[part.kind])
     if part.kind is FieldKind.LIST:
@@ -81,7 +81,7 @@ def type_words(part: SchemaField) -> str:
     return words
 
 
-def rule_words(part: SchemaField) -> Iterator[str]:
+def rule_words(part: ArgumentField) -> Iterator[str]:
     """Yield what limits the value, in words; those of a list's items follow its own."""
     for name, value in part.rules.items():
         words = str(_RULES[name])
@@ -96,7 +96,7 @@ def rule_words(part: SchemaField) -> Iterator[str]:
         yield from rule_words(part.parts[0])
 
 
-def _innermost(part: SchemaField) -> SchemaField:
+def _innermost(part: ArgumentField) -> ArgumentField:
     return _innermost(part.parts[0]) if part.kind is FieldKind.LIST else part
 
 
@@ -130,7 +130,7 @@ class Control:
 
 
 def controls_of(
-    whole: SchemaField, posted: Posted, errors: Mapping[str, str]
+    whole: ArgumentField, posted: Posted, errors: Mapping[str, str]
 ) -> tuple[Control, ...]:
     """Return the form's controls, in the order of the schema."""
     return tuple(
@@ -139,7 +139,7 @@ def controls_of(
 
 
 def _control(
-    part: SchemaField, name: str, posted: Posted, errors: Mapping[str, str], label: str = ""
+    part: ArgumentField, name: str, posted: Posted, errors: Mapping[str, str], label: str = ""
 ) -> Control:
     count = count_of(posted, name) if part.kind is FieldKind.LIST else 0
     if part.kind is FieldKind.LIST:
@@ -165,13 +165,13 @@ def _control(
     )
 
 
-def _options(part: SchemaField) -> tuple[tuple[str, str], ...]:
+def _options(part: ArgumentField) -> tuple[tuple[str, str], ...]:
     if part.kind is FieldKind.BOOLEAN:
         return (("true", _("yes")), ("false", _("no")))
     shown = _shorten_all(map(as_json, part.choices))
     return tuple((str(place), text) for place, text in enumerate(shown))
 
 
-def _may_be_long(part: SchemaField) -> bool:
+def _may_be_long(part: ArgumentField) -> bool:
     longest = part.rules.get("maxLength", 0)
     return isinstance(longest, int) and longest > LONG_TEXT_CHARS

@@ -15,13 +15,15 @@ import orjson
 from django.utils.translation import gettext as _
 
 from amber.lib.json_text import numbers
-from tools.trial_forms.schema_fields import FieldKind, SchemaField
+from tools.trial_forms.schema_fields import ArgumentField, FieldKind
 
 ROOT: Final = "a"
 MAX_ITEMS: Final = 100
 _COUNT: Final = "n"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_NUMBER: Final = re.compile(
+    r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?"
+)
 _LEAST, _MOST = -(2**63), 2**64 - 1
 """Whole numbers beyond these no JSON of Amber holds."""
 
@@ -36,7 +38,7 @@ class PostedArguments:
     errors: dict[str, str] = field(default_factory=dict)
 
 
-def read_posted(whole: SchemaField, posted: Posted) -> PostedArguments:
+def read_posted(whole: ArgumentField, posted: Posted) -> PostedArguments:
     """Return the arguments that were posted. They are of use only without errors."""
     read = PostedArguments()
     for name, part in _parts_of(whole, ROOT):
@@ -46,7 +48,7 @@ def read_posted(whole: SchemaField, posted: Posted) -> PostedArguments:
     return read
 
 
-def to_posted(whole: SchemaField, arguments: Mapping[str, Any]) -> dict[str, str] | None:
+def to_posted(whole: ArgumentField, arguments: Mapping[str, Any]) -> dict[str, str] | None:
     """Return what the form posts for these arguments; None if it cannot say them."""
     posted: dict[str, str] = {}
     _write(whole, ROOT, arguments, posted)
@@ -87,23 +89,23 @@ def _split_item(control: str, name: str) -> tuple[int | None, str]:
     return int(found[1]), control.removeprefix(name)[found.end() :]
 
 
-class _LeftOut:
+class _Omission:
     pass
 
 
-_LEFT_OUT: Final = _LeftOut()
+_LEFT_OUT: Final = _Omission()
 Errors = dict[str, str]
 
 
-def _parts_of(group: SchemaField, name: str) -> list[tuple[str, SchemaField]]:
+def _parts_of(group: ArgumentField, name: str) -> list[tuple[str, ArgumentField]]:
     return [(f"{name}.{place}", part) for place, part in enumerate(group.parts)]
 
 
-def _read(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     return _READERS[part.kind](part, name, posted, errors)
 
 
-def _when_empty(part: SchemaField, name: str, errors: Errors, wanted: str) -> Any:
+def _when_empty(part: ArgumentField, name: str, errors: Errors, wanted: str) -> Any:
     """Return what an empty control stands for; note what is `wanted` if it must not be empty."""
     if not part.is_required:
         return _LEFT_OUT
@@ -112,7 +114,7 @@ def _when_empty(part: SchemaField, name: str, errors: Errors, wanted: str) -> An
     return None
 
 
-def _read_group(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_group(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     is_wanted = part.is_required and not part.is_nullable
     if not is_wanted and not _is_filled(part, name, posted):
         return None if part.is_required else _LEFT_OUT
@@ -122,7 +124,7 @@ def _read_group(part: SchemaField, name: str, posted: Posted, errors: Errors) ->
     return {key: value for key, value in values.items() if value is not _LEFT_OUT}
 
 
-def _is_filled(part: SchemaField, name: str, posted: Posted) -> bool:
+def _is_filled(part: ArgumentField, name: str, posted: Posted) -> bool:
     if part.kind is FieldKind.GROUP:
         return any(_is_filled(inner, place, posted) for place, inner in _parts_of(part, name))
     if part.kind is FieldKind.LIST:
@@ -130,14 +132,14 @@ def _is_filled(part: SchemaField, name: str, posted: Posted) -> bool:
     return bool(posted.get(name, "").strip())
 
 
-def _read_list(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_list(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     count = count_of(posted, name)
     if not count and not part.is_required:
         return _LEFT_OUT
     return [_read(part.parts[0], f"{name}.{place}", posted, errors) for place in range(count)]
 
 
-def _read_text(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_text(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     """Read text as it is; browsers write each end of a line as two characters."""
     text = posted.get(name, "").replace("\r\n", "\n")
     if text or (part.is_required and not part.is_nullable):
@@ -145,7 +147,7 @@ def _read_text(part: SchemaField, name: str, posted: Posted, errors: Errors) -> 
     return None if part.is_required else _LEFT_OUT
 
 
-def _read_integer(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_integer(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     text = posted.get(name, "").strip()
     if not text:
         return _when_empty(part, name, errors, _("Enter a whole number."))
@@ -155,7 +157,7 @@ def _read_integer(part: SchemaField, name: str, posted: Posted, errors: Errors) 
     return int(text)
 
 
-def _read_number(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_number(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     text = posted.get(name, "").strip()
     if not text:
         return _when_empty(part, name, errors, _("Enter a number."))
@@ -167,7 +169,7 @@ def _read_number(part: SchemaField, name: str, posted: Posted, errors: Errors) -
     return float(text)
 
 
-def _read_boolean(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_boolean(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     text = posted.get(name, "")
     if not text:
         return _when_empty(part, name, errors, _("Choose yes or no."))
@@ -176,7 +178,7 @@ def _read_boolean(part: SchemaField, name: str, posted: Posted, errors: Errors) 
     return text == "true"
 
 
-def _read_choice(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_choice(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     text = posted.get(name, "")
     if re.fullmatch("[0-9]{1,4}", text) and int(text) < len(part.choices):
         return part.choices[int(text)]
@@ -186,7 +188,7 @@ def _read_choice(part: SchemaField, name: str, posted: Posted, errors: Errors) -
     return _LEFT_OUT
 
 
-def _read_json(part: SchemaField, name: str, posted: Posted, errors: Errors) -> Any:
+def _read_json(part: ArgumentField, name: str, posted: Posted, errors: Errors) -> Any:
     text = posted.get(name, "").strip()
     if not text:
         return _when_empty(part, name, errors, _("Enter a value as JSON."))
@@ -197,7 +199,7 @@ def _read_json(part: SchemaField, name: str, posted: Posted, errors: Errors) -> 
         return None
 
 
-_READERS: Final[Mapping[FieldKind, Callable[[SchemaField, str, Posted, Errors], Any]]] = {
+_READERS: Final[Mapping[FieldKind, Callable[[ArgumentField, str, Posted, Errors], Any]]] = {
     FieldKind.GROUP: _read_group,
     FieldKind.LIST: _read_list,
     FieldKind.TEXT: _read_text,
@@ -209,7 +211,7 @@ _READERS: Final[Mapping[FieldKind, Callable[[SchemaField, str, Posted, Errors], 
 }
 
 
-def _write(part: SchemaField, name: str, value: Any, posted: dict[str, str]) -> None:
+def _write(part: ArgumentField, name: str, value: Any, posted: dict[str, str]) -> None:
     """Write a value's controls as well as may be: `to_posted` reads them again to be sure."""
     if part.kind is FieldKind.GROUP and isinstance(value, Mapping):
         for place, inner in _parts_of(part, name):

@@ -32,7 +32,7 @@ class FieldKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaField:
+class ArgumentField:
     """One value that a schema describes.
 
     `name` is the property's; empty for the whole and for the items of a list. `choices` are the
@@ -46,13 +46,15 @@ class SchemaField:
     description: str = ""
     choices: tuple[Any, ...] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
-    parts: tuple["SchemaField", ...] = ()
+    parts: tuple["ArgumentField", ...] = ()
 
 
-def read_fields(schema: Any) -> SchemaField:
+def read_fields(schema: Any) -> ArgumentField:
     """Return the fields of an object with this schema; its kind is always a group."""
-    whole = _Reader(schema).read("", schema, is_required=True, depth=0, within=frozenset({"#"}))
-    return whole if whole.kind is FieldKind.GROUP else SchemaField("", FieldKind.GROUP)
+    whole = _FieldReader(schema).read(
+        "", schema, is_required=True, depth=0, within=frozenset({"#"})
+    )
+    return whole if whole.kind is FieldKind.GROUP else ArgumentField("", FieldKind.GROUP)
 
 
 RULES: Final = (
@@ -70,7 +72,7 @@ _KINDS: Final = {
 }
 
 
-class _Reader:
+class _FieldReader:
     """Reads one schema; counts its fields, so that a hostile one stays small."""
 
     def __init__(self, schema: Any) -> None:
@@ -79,7 +81,7 @@ class _Reader:
 
     def read(
         self, name: str, node: Any, *, is_required: bool, depth: int, within: frozenset[str]
-    ) -> SchemaField:
+    ) -> ArgumentField:
         """Read one schema. `within` are the references that led to it: none is followed again."""
         plain, is_nullable, within = self._simplify(node, within)
         types = _types_of(plain)
@@ -88,7 +90,7 @@ class _Reader:
         choices = _choices_of(plain) if kind is FieldKind.CHOICE else ()
         if choices and is_nullable and None not in choices:
             choices = (*choices, None)
-        return SchemaField(
+        return ArgumentField(
             name,
             kind,
             is_required=is_required,
@@ -101,7 +103,7 @@ class _Reader:
 
     def _kind_and_parts(
         self, node: Mapping[str, Any], types: set[str], depth: int, within: frozenset[str]
-    ) -> tuple[FieldKind, tuple[SchemaField, ...]]:
+    ) -> tuple[FieldKind, tuple[ArgumentField, ...]]:
         if 0 < len(_choices_of(node)) <= MAX_CHOICES:
             return FieldKind.CHOICE, ()
         if len(types) != 1:
@@ -122,7 +124,7 @@ class _Reader:
 
     def _group(
         self, node: Mapping[str, Any], depth: int, within: frozenset[str]
-    ) -> tuple[FieldKind, tuple[SchemaField, ...]]:
+    ) -> tuple[FieldKind, tuple[ArgumentField, ...]]:
         """Return an object's fields; one whose names are free is JSON, unless it is the whole."""
         properties = node.get("properties")
         if not isinstance(properties, Mapping) or not properties:
@@ -223,10 +225,10 @@ class FieldRow:
 
     depth: int
     place: str
-    field: SchemaField
+    field: ArgumentField
 
 
-def rows_of(whole: SchemaField, *, depth: int = 0, place: str = "") -> Iterator[FieldRow]:
+def rows_of(whole: ArgumentField, *, depth: int = 0, place: str = "") -> Iterator[FieldRow]:
     """Yield the fields in the order of the schema, those within one right after it."""
     for part in whole.parts:
         inner = _inner_place(place, part)
@@ -237,7 +239,7 @@ def rows_of(whole: SchemaField, *, depth: int = 0, place: str = "") -> Iterator[
             yield from rows_of(part, depth=depth, place=inner)
 
 
-def _inner_place(place: str, part: SchemaField) -> str:
+def _inner_place(place: str, part: ArgumentField) -> str:
     if not part.name:
         return f"{place}[]"
     return f"{place}.{part.name}" if place else part.name

@@ -24,7 +24,7 @@ from tools.trial_forms.posted_arguments import (
     to_posted,
 )
 from tools.trial_forms.raw_form import RawForm
-from tools.trial_forms.schema_fields import SchemaField, read_fields
+from tools.trial_forms.schema_fields import ArgumentField, read_fields
 
 FROM_FIELDS: Final = "fields"
 """What the form of fields posts as `mode`; without it the arguments are JSON."""
@@ -116,7 +116,7 @@ def _find_misfit(arguments: Mapping[str, Any], chosen: Mapping[str, Any]) -> str
     return ""
 
 
-def _choose(tool: Tool, name: str) -> tuple[Mapping[str, Any], SchemaField]:
+def _choose(tool: Tool, name: str) -> tuple[Mapping[str, Any], ArgumentField]:
     """Return the function of this name, else the first, and its fields; {} if there is none."""
     functions = tool.data.get("functions", ())
     first: Mapping[str, Any] = functions[0] if functions else {}

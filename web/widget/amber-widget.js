@@ -511,9 +511,9 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		/* What the model thought, folded until somebody wants to read it, and then over all redraws. */
 		function thoughts(text, key, unfolded) {
 			if (!text) return null;
-			const folded = el("details", { className: "thoughts", open: unfolded.has(key) }, el("summary", {}, words.thoughts), markdown(text));
-			folded.addEventListener("toggle", () => (folded.open ? unfolded.add(key) : unfolded.delete(key)));
-			return folded;
+			/* At the click, which comes before the next redraw; `toggle` may come after it. */
+			const onclick = () => (unfolded.has(key) ? unfolded.delete(key) : unfolded.add(key));
+			return el("details", { className: "thoughts", open: unfolded.has(key) }, el("summary", { onclick }, words.thoughts), markdown(text));
 		}
 
 		function sources(citations) {

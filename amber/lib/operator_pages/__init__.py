@@ -2,6 +2,7 @@
 
 from amber.lib.operator_pages.cells import readable_json
 from amber.lib.operator_pages.pages import (
+    CappedPaginator,
     OperatorAct,
     OperatorAdmin,
     OperatorStackedInline,
@@ -12,6 +13,7 @@ from amber.lib.operator_pages.pages import (
 )
 
 __all__ = [
+    "CappedPaginator",
     "OperatorAct",
     "OperatorAdmin",
     "OperatorStackedInline",

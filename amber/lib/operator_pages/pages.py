@@ -77,7 +77,7 @@ class CappedPaginator(Paginator[Any]):
         return int(rows.order_by()[:MAX_COUNTED_ROWS].count())
 
 
-class NamingChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+class NamingChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the rows of the page, and the names of those that they mention by a plain id."""
         super().get_results(request)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from tests.e2e.axe import AXE
 from tests.e2e.sessions import new_account, signed_in
-from tests.e2e.web.visitor import AXE, Person, call, mark, say
+from tests.e2e.web.visitor import Person, Visitor, call, mark, say
 
 pytestmark = pytest.mark.e2e
 
@@ -29,7 +30,7 @@ def page_of(assistant: str) -> str:
     return f"/admin/assistants/assistant/{assistant}/change/"
 
 
-def ask(here, question: str, exchanges: int) -> None:
+def ask(here: Visitor, question: str, exchanges: int) -> None:
     """Asks with the keyboard, and waits until the turn has ended, well or not."""
     here.page.locator("#try-content").fill(question)
     here.press("Enter")
@@ -113,7 +114,7 @@ def test_what_goes_wrong_is_said_in_words(visit, person, operator):
     assert here.page.locator("#try-content").input_value() == "Still here?"
 
 
-def is_accessible(here) -> None:
+def is_accessible(here: Visitor) -> None:
     """axe-core finds nothing in what is Amber's own of the page."""
     if AXE.exists():
         here.page.evaluate(AXE.read_text())
