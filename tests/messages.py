@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,6 +79,9 @@ def compiled_path(path: Path) -> Path:
 def write(path: Path, translated: dict[Text, Text]) -> None:
     """Write the catalogue of all texts with these translations, sorted and without places: they move too often."""
     catalogue = Catalog(path.parts[-3], header_comment="# Amber's texts.", fuzzy=False)
+    catalogue.creation_date = catalogue.revision_date = datetime(
+        2026, 11, 23, tzinfo=UTC
+    )  # or each run differs
     for text in texts():
         catalogue.add(text, translated.get(text, ""))
     path.parent.mkdir(parents=True, exist_ok=True)
