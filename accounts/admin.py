@@ -117,6 +117,8 @@ admin.site.unregister(RightsGroup)
 class RightsGroupAdmin(DjangoGroupAdmin, OperatorAdmin):  # type: ignore[misc]
     """Django's page for groups of operators, in the look of the other pages."""
 
+    list_display = ("name",)
+
 
 class MembershipInline(OperatorTabularInline):
     model = Membership
