@@ -25,13 +25,22 @@ _open: Final[Counter[Watcher]] = Counter()
 
 def watchers_of(turn: Turn, viewed_by: Principal | None) -> tuple[Watcher, ...]:
     """Return for whom a stream of this turn counts; without a principal, for whoever started it."""
-    if viewed_by is None:
-        key_id, person = turn.api_key_id, turn.guest_id or turn.user_id
-    else:
-        key_id = viewed_by.key.pk if viewed_by.key else None
-        person = viewed_by.guest_id or viewed_by.user_id
+    if viewed_by is not None:
+        return watchers_asking(viewed_by)
+    return _watchers(turn.organization_id, turn.api_key_id, turn.guest_id or turn.user_id)
+
+
+def watchers_asking(principal: Principal) -> tuple[Watcher, ...]:
+    """Return for whom a stream counts that the principal opens, or is about to."""
+    key_id = principal.key.pk if principal.key else None
+    return _watchers(principal.organization_id, key_id, principal.guest_id or principal.user_id)
+
+
+def _watchers(
+    organization_id: UUID, key_id: UUID | None, person: UUID | str | None
+) -> tuple[Watcher, ...]:
     own: Watcher = ("KEY", key_id) if key_id else ("USER", person)
-    return (("ORGANIZATION", turn.organization_id), own)
+    return (("ORGANIZATION", organization_id), own)
 
 
 def refuse_beyond(watchers: Iterable[Watcher]) -> None:
