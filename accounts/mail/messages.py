@@ -28,13 +28,13 @@ def write_message(
     `mail_id` makes the Message-ID, the same for each attempt, so that a mail server can tell a mail that
     comes twice. Raises KeyError for an unknown kind, ValueError for an address that is none.
     """
-    with translation.override(language or settings.LANGUAGE_CODE):
+    with translation.override(language or settings.AMBER_LANGUAGE):
         return _lay_out(text_of(kind, details), to=to, mail_id=mail_id, is_notice=kind in NOTICES)
 
 
 def write_test_message(to: str) -> EmailMultiAlternatives:
     """Return a message that tells an operator that mails arrive."""
-    with translation.override(settings.LANGUAGE_CODE):
+    with translation.override(settings.AMBER_LANGUAGE):
         text = MailText(
             subject=_("Test mail of {platform}").format(platform=platform_name()),
             paragraphs=(_("This installation sends mail: you are reading it."),),
@@ -46,7 +46,7 @@ def _lay_out(text: MailText, *, to: str, mail_id: str, is_notice: bool) -> Email
     context = {
         "text": text,
         "platform": platform_name(),
-        "language": translation.get_language() or settings.LANGUAGE_CODE,
+        "language": translation.get_language() or settings.AMBER_LANGUAGE,
         "settings_address": page_address(SETTINGS_PAGE) if is_notice else "",
     }
     message = EmailMultiAlternatives(
