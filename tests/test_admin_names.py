@@ -245,7 +245,7 @@ def _request(client: Client) -> Any:
 def test_a_heading_is_in_the_language_of_who_reads_it_not_of_who_came_first():
     """Columns are made once for all operators."""
     with translation.override("zh-hans"):
-        made = column_of(Organization, "created_at", {}, Style())
+        made: Any = column_of(Organization, "created_at", {}, Style())
         assert str(made.short_description) == "创建时间"
     with translation.override("en"):
         assert str(made.short_description) == "created at"

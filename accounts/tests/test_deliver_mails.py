@@ -163,7 +163,7 @@ def test_a_mail_to_nobody_known_is_in_the_installations_language(settings):
     settings.AMBER_LANGUAGE = "zh-hans"
     for language, spoken in (("", "zh-hans"), ("en", "en")):
         message = write_message(MailKind.INVITATION, INVITED, to="e@example.com", language=language)
-        assert f'<html lang="{spoken}">' in str(message.alternatives[0].content)
+        assert f'<html lang="{spoken}">' in str(message.alternatives[0][0])
 
 
 def test_names_are_neither_headers_nor_markup(server):
