@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +26,10 @@ from babel.messages.pofile import read_po, write_po
 from django.apps import apps
 from django.contrib import admin
 from django.urls import get_resolver
+from django.utils import translation
 from django.utils.translation.template import templatize
 
 from amber.apps import is_own
-from amber.languages.model_names import names_of
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 APPS: Final = (
@@ -78,6 +79,9 @@ def compiled_path(path: Path) -> Path:
 def write(path: Path, translated: dict[Text, Text]) -> None:
     """Write the catalogue of all texts with these translations, sorted and without places: they move too often."""
     catalogue = Catalog(path.parts[-3], header_comment="# Amber's texts.", fuzzy=False)
+    catalogue.creation_date = catalogue.revision_date = datetime(
+        2026, 11, 23, tzinfo=UTC
+    )  # or each run differs
     for text in texts():
         catalogue.add(text, translated.get(text, ""))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,9 +129,19 @@ def _names() -> Iterator[str]:
     shown: set[Any] = set()
     for model, pages in admin.site._registry.items():
         shown |= {model, *(inline.model for inline in pages.inlines)}
-    for app in apps.get_app_configs():
-        if is_own(app):
-            yield from names_of(app, shown)
+    own = [app for app in apps.get_app_configs() if is_own(app)]
+    with translation.override("en"):
+        yield from (str(app.verbose_name) for app in own)
+        for model in shown.intersection(model for app in own for model in app.get_models(True)):
+            yield from _names_in(model._meta)
+
+
+def _names_in(meta: Any) -> Iterator[str]:
+    """What `amber.languages.model_names` lets be translated of one table."""
+    yield from map(str, (meta.verbose_name, meta.verbose_name_plural))
+    for field in (*meta.local_fields, *meta.local_many_to_many):
+        yield from map(str, (field.verbose_name, field.help_text))
+        yield from (str(label) for _, label in field.flatchoices)
 
 
 def _texts_of_unfold() -> set[Text]:

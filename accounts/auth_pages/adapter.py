@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import get_language
 
 from accounts.mail.outbox import Recipient, post_mail, sends_mail
 from accounts.models import Invitation, MailKind, User
@@ -67,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
             logger.warning("mail_not_sent", kind=kind, reason="AMBER_SMTP_URL is not set")
             return
         user = context.get("user")
-        language = getattr(user, "language", "") or getattr(self.request, "LANGUAGE_CODE", "")
+        language = getattr(user, "language", "") or get_language() or ""
         recipient = Recipient(email, user, language)
         post_mail(kind, recipient, cause=f"{kind}:{new_id()}", details=details)
 

@@ -39,7 +39,7 @@ def text_of(kind: str, details: Details) -> MailText:
 
 
 def platform_name() -> str:
-    return getattr(settings, "AMBER_NAME", "") or "Amber"
+    return str(settings.AMBER_NAME)
 
 
 def page_address(path: str) -> str:

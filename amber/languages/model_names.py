@@ -4,7 +4,6 @@ They are written once, in English, where models are defined; most are the column
 replaced by one that is looked up when it is shown. Migrations do not see it: they go by what is written.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.apps import AppConfig
@@ -21,17 +20,6 @@ def translate_names(apps: list[AppConfig]) -> None:
             meta.verbose_name_plural = gettext_lazy(str(meta.verbose_name_plural))
             for field in _fields(model):
                 _translate(field)
-
-
-def names_of(app: AppConfig, shown: set[Any]) -> Iterator[str]:
-    """Yield what `translate_names` makes lazy of these models, in the active language."""
-    yield str(app.verbose_name)
-    for model in shown.intersection(_models(app)):
-        yield str(model._meta.verbose_name)
-        yield str(model._meta.verbose_name_plural)
-        for field in _fields(model):
-            yield from map(str, (field.verbose_name, field.help_text))
-            yield from (str(label) for _, label in field.flatchoices)
 
 
 def _models(app: AppConfig) -> list[Any]:
