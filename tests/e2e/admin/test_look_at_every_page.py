@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from django.contrib import admin
@@ -19,7 +19,7 @@ from django.urls import get_resolver
 from tests.e2e.axe import AXE, RULES
 from tests.e2e.web.visitor import Visitor
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1_800)]
 
 LOOKS: Final = (
     ({"width": 1280, "height": 800}, "light"),
@@ -34,6 +34,11 @@ _ALIKE: Final = (
 _ACTS: Final = ("/logout/", "/connect/")
 """Links that do something, or lead elsewhere."""
 _LINKS: Final = """() => [...document.querySelectorAll("a[href]")].map((a) => a.href)"""
+_RUN_AXE: Final = """async (rules) => {
+  const found = await axe.run(document, { ...rules, resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => ({ id, html: html.slice(0, 400), why: failureSummary })));
+}"""
 _TOO_WIDE: Final = """() => {
   const wide = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= wide) return "";
@@ -115,12 +120,9 @@ def _violations(desk: Visitor) -> Iterator[str]:
     if not AXE.exists():
         assert not os.environ.get("CI"), "axe-core is missing: make web-modules"
         return
-    desk.page.evaluate(AXE.read_text())
-    found: Any = desk.page.evaluate("(rules) => axe.run(document, rules)", RULES)
-    for each in found["violations"]:
-        for node in each["nodes"]:
-            why = " ".join(node["failureSummary"].split())[:200]
-            yield f"{each['id']}: {_ID.sub('/ID', node['html'])[:300]} {why}"
+    for each in desk.page.evaluate(_RUN_AXE, RULES):
+        why = " ".join(each["why"].split())[:200]
+        yield f"{each['id']}: {_ID.sub('/ID', each['html'])[:300]} {why}"
 
 
 def _picture(desk: Visitor, kind: str, size: dict[str, int], scheme: str) -> None:
