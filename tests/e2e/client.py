@@ -194,9 +194,12 @@ class Connection:
                 elif text:
                     name, _, value = text.partition(": ")
                     fields[name] = value
-                elif fields:
+                elif fields and "id" not in fields:
                     # Its place in the queue comes or not, as busy as the machine is; it is no part of a stream.
-                    yield _event(fields) if "id" in fields else _check_place(fields)
+                    assert _EVENTS.validate_json(fields["data"]).event == "queue.position"
+                    fields = {}
+                elif fields:
+                    yield _event(fields)
                     fields = {}
         except (http.client.HTTPException, ValueError, AttributeError) as exc:
             raise ConnectionError(str(exc)) from exc  # AttributeError: closed by another thread
@@ -206,11 +209,6 @@ def _event(fields: dict[str, str]) -> Event:
     event = _EVENTS.validate_json(fields["data"])
     assert fields == {"id": str(event.seq), "event": event.event, "data": fields["data"]}
     return event
-
-
-def _check_place(fields: dict[str, str]) -> None:
-    assert fields["event"] == "queue.position"
-    assert _EVENTS.validate_json(fields["data"]).seq == 0
 
 
 @dataclass
