@@ -44,8 +44,6 @@ KEPT = {
     "amber.lib.redis.close_async_clients",
     # Tests ask which children are kept.
     "libraries.parsing.child_pool.ChildPool.waiting_pids",
-    # `make messages` asks it what there is to translate.
-    "amber.languages.model_names.names_of",
     # mkdocs calls these.
     "amber.docs_site.hooks.on_config",
     "amber.docs_site.hooks.on_files",

@@ -157,7 +157,7 @@ def test_a_guests_chats_are_taken_over(visit, person, platform):
     here = visit().open("/claim")
     here.page.get_by_label("Guest token").fill("nonsense")
     here.button("Take over").click()
-    here.page.get_by_role("alert").wait_for()
+    here.page.locator(".failure[role=alert]").wait_for()
     here.is_accessible()
     here.page.get_by_label("Guest token").fill(token)
     here.button("Take over").click()
