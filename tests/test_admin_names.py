@@ -149,7 +149,10 @@ def test_filters_ask_for_rows_by_name():
     for model, page in PAGES.items():
         for each in page.list_filter:
             name, kind = each if isinstance(each, tuple) else (str(each), None)
-            if model._meta.get_field(str(name)).is_relation and model._meta.app_label != "socialaccount":
+            if (
+                model._meta.get_field(str(name)).is_relation
+                and model._meta.app_label != "socialaccount"
+            ):
                 assert kind is AutocompleteSelectFilter, f"{model._meta.label}: {name}"
 
 
