@@ -431,7 +431,7 @@ def _models_by_kind() -> dict[str, str]:
     """Map the kinds of the audit log's targets (`accounts.audit.recording`) to models."""
     found = apps.get_models()
     return {
-        str(model._meta.verbose_name).lower().replace(" ", "_"): model._meta.label
+        model._meta.verbose_name_raw.lower().replace(" ", "_"): model._meta.label
         for model in sorted(found, key=lambda model: issubclass(model, Row))
     }
 

@@ -34,6 +34,7 @@ from amber.lib.operator_pages.filters import by_name
 from assistants.admin import quality_panels
 from assistants.models import Assistant
 from chats import services
+from chats.events import open_streams
 from chats.inspection.quality import draw_quality
 from chats.inspection.trial_turns import find_trial, operator_principal, start_trial
 from chats.inspection.turn_pictures import picture_context
@@ -266,6 +267,7 @@ class TurnAdmin(ReadOnlyAdmin):
         assistant = _find_assistant(request, assistant_id)
         if request.method == "POST":
             principal = operator_principal(request, assistant)
+            open_streams.refuse_beyond(open_streams.watchers_asking(principal))
             turn = start_trial(principal, assistant, request.POST.dict())
             return event_stream(turn, viewed_by=principal)
         page = {

@@ -17,10 +17,12 @@ from django.db import connection, models
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import get_resolver, reverse
+from django.utils import translation
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from accounts.models import Organization, User
 from amber.lib.operator_pages import OperatorAdmin
+from amber.lib.operator_pages.columns import Style, column_of
 from amber.lib.operator_pages.states import STATES
 from tests.crowd import furnish
 
@@ -238,3 +240,12 @@ def _request(client: Client) -> Any:
     request = RequestFactory().get("/admin/")
     request.user = User.objects.get(pk=client.session["_auth_user_id"])
     return request
+
+
+def test_a_heading_is_in_the_language_of_who_reads_it_not_of_who_came_first():
+    """Columns are made once for all operators."""
+    with translation.override("zh-hans"):
+        made: Any = column_of(Organization, "created_at", {}, Style())
+        assert str(made.short_description) == "创建时间"
+    with translation.override("en"):
+        assert str(made.short_description) == "created at"

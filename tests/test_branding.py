@@ -124,6 +124,20 @@ def test_the_logo_of_an_address_is_fetched_once(settings, client, monkeypatch):
     assert len(asked) == 1
 
 
+def test_nobody_waits_while_somebody_else_fetches_the_logo(settings, client, monkeypatch):
+    """Anybody may ask for it: a server that hangs would else hold a thread for each who does."""
+    settings.AMBER_LOGO = "https://example.com/logo.svg"
+    seen = []
+
+    def fetch(*_, **__):
+        seen.append(client.get("/favicon.ico").content)
+        return Answer(SVG)
+
+    monkeypatch.setattr(logos, "fetch_sync", fetch)
+    assert client.get("/branding/logo").content == SVG
+    assert b"linearGradient" in seen[0]
+
+
 @pytest.mark.parametrize("fault", ["no picture", "refused", "away"])
 def test_ambers_own_stands_in_for_a_logo_that_cannot_be_fetched(
     settings, client, monkeypatch, fault

@@ -84,7 +84,7 @@ def test_an_older_database_gets_both_and_keeps_its_rows(url):
     alone = {"DATABASE_URL": url}
     before = os.environ | alone
     assert manage("migrate", "public_api", "0002", environ=before).returncode == 0
-    for app in ("chats", "operations"):
+    for app in ("accounts", "chats", "operations"):
         assert manage("migrate", app, environ=before).returncode == 0
     make = ("create_account", "--email", "ann@example.com", "--organization", "Acme")
     assert manage(*make, environ=before).returncode == 0

@@ -156,6 +156,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
     """`organization` is the active one; `api_key` is the key that the request came with."""
 
     is_operator = serializers.BooleanField(source="is_staff", read_only=True)
+    language = serializers.ChoiceField(choices=Language.choices, allow_blank=True)
     organization = OrganizationSerializer(read_only=True)
     api_key = ApiKeySerializer(read_only=True, allow_null=True)
 

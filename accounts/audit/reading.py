@@ -16,7 +16,7 @@ from accounts.principal import ActorKind
 
 ERASED: Final = "Erased person"
 BATCH: Final = 500
-_PERSON: Final = str(User._meta.verbose_name)
+_PERSON: Final = User._meta.verbose_name_raw
 _UNNAMED: Final[Mapping[str, str]] = {ActorKind.OPERATOR: "Operator", ActorKind.NOBODY: "Nobody"}
 
 

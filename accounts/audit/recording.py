@@ -64,7 +64,7 @@ def record(
             actor_kind=by.kind,
             actor_user_id=by.user_id,
             actor_key_id=by.key_id,
-            target_kind=str(meta.verbose_name).lower().replace(" ", "_"),
+            target_kind=meta.verbose_name_raw.lower().replace(" ", "_"),
             target_id=about,
             target_label=label[:MAX_LABEL_CHARS],
             address=by.address,

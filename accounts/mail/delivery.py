@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 
 from accounts.mail.messages import write_message
 from accounts.mail.outbox import open_details
-from accounts.models import MailStatus, OutgoingMail
+from accounts.models import Invitation, MailKind, MailStatus, OutgoingMail
 from amber.lib.database.batches import delete_in_batches
 from amber.lib.database.connections import release_connections
 from amber.lib.database.tenant import across_tenants
@@ -104,6 +104,9 @@ def _deliver(pk: UUID) -> None:
     mail = OutgoingMail.objects.claim(pk, worker=worker, lease_seconds=LEASE_SECONDS)
     if mail is None:
         return
+    if why := _why_moot(mail):
+        OutgoingMail.objects.end(mail, MailStatus.FAILED, error=why, details_sealed="")
+        return
     with running_mails.listing([mail]):
         try:
             _send(mail)
@@ -111,6 +114,18 @@ def _deliver(pk: UUID) -> None:
             _note_failure(mail, error)
         else:
             OutgoingMail.objects.end(mail, MailStatus.SENT, error="", details_sealed="")
+
+
+def _why_moot(mail: OutgoingMail) -> str:
+    """Say why nobody should get the mail any more; empty if it is still true. Up to two queries."""
+    if mail.organization is None:
+        return ""
+    if mail.organization.deleted_at is not None:
+        return "The organization was deleted meanwhile."
+    if mail.kind == MailKind.INVITATION:
+        row = Invitation.objects.open().filter(pk=mail.cause.partition(":")[2])
+        return "" if row.exists() else "The invitation was withdrawn, or is over."
+    return ""
 
 
 def _send(mail: OutgoingMail) -> None:

@@ -159,6 +159,13 @@ def test_an_invitation_is_readable_as_text_and_html(server):
     assert "<" not in shown["text/plain"]
 
 
+def test_a_mail_to_nobody_known_is_in_the_installations_language(settings):
+    settings.AMBER_LANGUAGE = "zh-hans"
+    for language, spoken in (("", "zh-hans"), ("en", "en")):
+        message = write_message(MailKind.INVITATION, INVITED, to="e@example.com", language=language)
+        assert f'<html lang="{spoken}">' in str(message.alternatives[0][0])
+
+
 def test_names_are_neither_headers_nor_markup(server):
     evil = 'Acme"\r\nBcc: all@example.com\r\n\r\n<script>alert(1)</script> & <a href="https://evil.example">x'
     invite(organization=evil, inviter="<b>Eve</b>\n\nBcc: x@example.com")

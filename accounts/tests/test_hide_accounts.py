@@ -112,6 +112,12 @@ def test_a_sign_up_that_was_only_acted_leaves_nothing() -> None:
     assert OutgoingMail.objects.get().kind == "account_exists"
 
 
+def test_the_mail_is_in_the_language_of_the_page(settings: Any) -> None:
+    settings.AMBER_LANGUAGE = "zh-hans"
+    told("signup", {"email": existing_address(), "password": PASSWORD})
+    assert OutgoingMail.objects.get().language == "zh-hans"
+
+
 def test_a_closed_installation_tells_strangers_nothing(settings: Any) -> None:
     settings.AMBER_OPEN_SIGNUP = False
     for verification in ("none", "mandatory"):

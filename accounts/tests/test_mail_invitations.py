@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from accounts.mail.delivery import deliver_due
 from accounts.mail.outbox import open_details
-from accounts.models import OutgoingMail, User
+from accounts.models import MailStatus, Organization, OutgoingMail, User
 from tests.personas import Persona, api
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +54,23 @@ def test_the_language_is_the_invited_person_s_or_else_the_inviter_s(alice, mallo
         invite(alice, email)
     mails = OutgoingMail.objects.order_by("created_at")
     assert [mail.language for mail in mails] == ["zh-hans", "en"]
+
+
+def test_who_is_not_invited_any_more_gets_no_mail(alice, mallory, mailoutbox):
+    for _ in range(2):  # the second replaces the first
+        invite(alice, "new@example.com")
+    withdrawn = invite(alice, "wrong@example.com").json()["id"]
+    assert api(alice).delete(f"{invitations(alice)}{withdrawn}/").status_code == 204
+    invite(mallory, "gone@example.com")
+    Organization.objects.filter(pk=mallory.organization.pk).update(deleted_at=timezone.now())
+    deliver_due()
+    assert [mail.to for mail in mailoutbox] == [["new@example.com"]]
+    failed = OutgoingMail.objects.filter(status=MailStatus.FAILED).order_by("created_at")
+    assert [(mail.address, mail.details_sealed) for mail in failed] == [
+        ("new@example.com", ""),
+        ("wrong@example.com", ""),
+        ("gone@example.com", ""),
+    ]
 
 
 def test_who_invites_too_many_hands_links_over_by_hand(alice, settings):

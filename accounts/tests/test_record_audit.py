@@ -7,6 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection, connections, transaction
 from django.test import RequestFactory
+from django.utils import translation
 
 from accounts import services
 from accounts.audit.actors import client_address
@@ -41,6 +42,13 @@ class TestAppend:
         assert (end.number, end.hash) == (3, third.hash)
         assert third.previous_hash == second.hash != third.hash
         assert first.created_at < second.created_at < third.created_at
+
+    def test_what_is_recorded_does_not_depend_on_the_operator_s_language(self, alice):
+        """The kind of the target is part of the hash, and what clients and the admin go by."""
+        with translation.override("zh-hans"):
+            assert str(Organization._meta.verbose_name) != "organization"
+            note(alice)
+        assert [event.target_kind for event in events_of(alice)] == ["organization"]
 
     def test_organizations_have_chains_of_their_own(self, alice, mallory):
         note(alice)

@@ -44,15 +44,20 @@ _lock = Lock()
 
 
 def logo() -> Logo:
-    """Return the logo; of an address once an hour, which then costs a request."""
+    """Return the logo; of an address once an hour, which then costs one request its time.
+
+    Others get what is known meanwhile: anybody may ask, and a server that hangs must not stop all threads.
+    """
     if not settings.AMBER_LOGO:
         return _own_logo()
     if not settings.AMBER_LOGO.startswith("https://"):
         return _logo_of(Path(settings.AMBER_LOGO).read_bytes())
-    with _lock:
-        if time.monotonic() >= _fetched.until:
+    if time.monotonic() >= _fetched.until and _lock.acquire(blocking=False):
+        try:
             _fetch_again()
-        return _fetched.logo or _own_logo()
+        finally:
+            _lock.release()
+    return _fetched.logo or _own_logo()
 
 
 def version() -> str:

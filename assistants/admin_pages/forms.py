@@ -11,6 +11,7 @@ from uuid import UUID
 from django import forms
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.exceptions import FieldError, PermissionDenied
 from django.db.models import Model, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -96,7 +97,10 @@ class OrganizationChoicesView(AutocompleteJsonView):
     def get_queryset(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset()
         by = MEMBERS.get(self.source_field.name, "organization")
-        return rows.filter(**{by: self.organization_id})
+        try:
+            return rows.filter(**{by: self.organization_id})
+        except FieldError as error:  # a field of another form, whose rows belong to no organization
+            raise PermissionDenied from error
 
 
 class NamingForm(forms.ModelForm[Any]):

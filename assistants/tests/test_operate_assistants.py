@@ -185,6 +185,8 @@ def test_only_rows_of_the_organization_are_offered(
     assert {str(bob.user), str(carol.user)} <= people
     assert str(mallory.user) not in people
     assert operator.get(place, {"term": "x"}).status_code == 403
+    elsewhere = {"model_name": "assistant", "field_name": "organization"}
+    assert operator.get(place, asked | elsewhere).status_code == 403
 
 
 _USERS = {"model_name": "assistant", "field_name": "user"}

@@ -1,7 +1,8 @@
 """Count the event streams that this web process sends, and refuse more than the settings allow.
 
-Counted are those who watch: a user or guest, or the key that is used, and the organization. The count may be passed by
-as many as begin in the same moment. A limit of 0 is none.
+Counted are those who watch: a user or guest, or the key that is used, and the organization; its guests apart from its
+own people, since anybody may become as many guests as it takes to use a limit up. The count may be passed by as many
+as begin in the same moment. A limit of 0 is none.
 """
 
 from collections import Counter
@@ -25,13 +26,25 @@ _open: Final[Counter[Watcher]] = Counter()
 
 def watchers_of(turn: Turn, viewed_by: Principal | None) -> tuple[Watcher, ...]:
     """Return for whom a stream of this turn counts; without a principal, for whoever started it."""
-    if viewed_by is None:
-        key_id, person = turn.api_key_id, turn.guest_id or turn.user_id
-    else:
-        key_id = viewed_by.key.pk if viewed_by.key else None
-        person = viewed_by.guest_id or viewed_by.user_id
-    own: Watcher = ("KEY", key_id) if key_id else ("USER", person)
-    return (("ORGANIZATION", turn.organization_id), own)
+    if viewed_by is not None:
+        return watchers_asking(viewed_by)
+    return _watchers(turn.organization_id, turn.api_key_id, turn.guest_id, turn.user_id)
+
+
+def watchers_asking(principal: Principal) -> tuple[Watcher, ...]:
+    """Return for whom a stream counts that the principal opens, or is about to."""
+    key_id = principal.key.pk if principal.key else None
+    return _watchers(principal.organization_id, key_id, principal.guest_id, principal.user_id)
+
+
+def _watchers(
+    organization_id: UUID, key_id: UUID | None, guest_id: str | None, user_id: UUID | None
+) -> tuple[Watcher, ...]:
+    if key_id:
+        return (("ORGANIZATION", organization_id), ("KEY", key_id))
+    if guest_id:
+        return (("ORGANIZATION", f"guests of {organization_id}"), ("USER", guest_id))
+    return (("ORGANIZATION", organization_id), ("USER", user_id))
 
 
 def refuse_beyond(watchers: Iterable[Watcher]) -> None:

@@ -15,6 +15,7 @@ from accounts.tenancy.idempotency import Replay
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import accepted_headers, prefers_async
 from amber.lib.rest.wire import JSONRenderer
+from chats.events.open_streams import refuse_beyond, watchers_asking
 from chats.messages.wire import turn_wire
 from chats.models import Turn
 from chats.services import PostResult
@@ -50,6 +51,7 @@ def wants_stream(request: Request) -> bool:
 def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
     """Answer 201 with message and turn, or 202 for `Prefer: respond-async`, or stream the
     events."""
+    _refuse_stream_too_many(request)
     done = do_once(request, work)
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
@@ -63,6 +65,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
 
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     """Answer as `answer_posted` does, for a turn without a chat."""
+    _refuse_stream_too_many(request)
     done = do_once(request, work)
     answer: Mapping[str, Any] = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
@@ -70,6 +73,12 @@ def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     principal = principal_of(request)
     turn = get_visible(Turn, principal, answer["id"]) if isinstance(done, Replay) else done
     return event_stream(turn, viewed_by=principal)
+
+
+def _refuse_stream_too_many(request: Request) -> None:
+    """Raise RateLimited before there is a turn: whoever comes again would ask twice."""
+    if wants_stream(request):
+        refuse_beyond(watchers_asking(principal_of(request)))
 
 
 def _answer_json(

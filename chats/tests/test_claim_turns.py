@@ -11,9 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organization
+from amber.lib.database.tenant import across_tenants
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
-from chats.turns import claims
+from chats.turns import claims, congestion
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -80,6 +81,17 @@ def test_a_weight_of_three_brings_three_turns_for_anothers_one(alice, mallory):
     wait(mallory, 30)
     got = organizations_of(served(16))
     assert got[alice.organization.name] == 12
+
+
+def test_a_weight_of_nothing_stops_nobodys_turns(alice, mallory):
+    """The form refuses it. A script may not, and a division by zero would stop all tenants."""
+    Organization.objects.filter(pk=alice.organization.pk).update(turn_weight=0)
+    wait(alice, 2)
+    wait(mallory, 2)
+    with across_tenants(), connection.cursor() as cursor:
+        cursor.execute(congestion._SHARES_SQL)
+        assert len(cursor.fetchall()) == 2
+    assert len(served(4)) == 4
 
 
 def test_an_organization_at_its_limit_is_passed_over_until_a_turn_of_its_ends(

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -129,6 +130,40 @@ def test_so_many_streams_may_be_open_and_one_more_when_one_has_ended(
     open_streams.note(watchers, -1)
     assert api(alice).get(of_turn(turn, "events/")).status_code == 200
     assert not open_streams._open
+
+
+def test_guests_take_no_stream_of_their_organizations_people(alice, settings):
+    """A visitor can become as many guests as there are streams."""
+    settings.AMBER_STREAMS_PER_ORGANIZATION = 1
+    person = alice.principal
+    guest, another = (replace(person, user=None, role="guest", guest_id=each) for each in "ab")
+    watchers = open_streams.watchers_asking(guest)
+    open_streams.note(watchers, 1)
+    try:
+        open_streams.refuse_beyond(open_streams.watchers_asking(person))
+        with pytest.raises(RateLimited):
+            open_streams.refuse_beyond(open_streams.watchers_asking(another))
+    finally:
+        open_streams.note(watchers, -1)
+
+
+def test_a_question_whose_stream_is_refused_is_not_asked(alice, assistant, settings):
+    settings.AMBER_STREAMS_PER_USER = 1
+    chat = new_chat(alice, assistant=assistant)
+    watchers = open_streams.watchers_asking(alice.principal)
+    assert watchers == open_streams.watchers_of(new_turn(chat, status="completed"), alice.principal)
+    open_streams.note(watchers, 1)
+    try:
+        answer = api(alice).post(
+            f"/api/v1/chats/{chat.pk}/messages/",
+            {"role": "human", "content": "Hi"},
+            headers={"accept": "text/event-stream"},
+        )
+    finally:
+        open_streams.note(watchers, -1)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_streams")
+    assert not chat.messages.exists()
+    assert Turn.objects.count() == 1
 
 
 def test_a_slow_viewer_holds_so_many_bytes_and_then_catches_up(monkeypatch):

@@ -68,7 +68,7 @@ picked AS (
         LEFT JOIN unnest(%(organizations)s::uuid[], %(people)s::text[]) AS served(id, subject)
             ON served.id = o.id
         WHERE {limit} IS NULL OR running.turns < {limit}
-        ORDER BY running.turns::float / o.turn_weight, w.place
+        ORDER BY running.turns::float / GREATEST(o.turn_weight, 1), w.place
     ) c
     LEFT JOIN LATERAL ({next_person}) a
         ON true

@@ -34,8 +34,8 @@ WITH live AS (
     WHERE status IN ('queued', 'running') GROUP BY organization_id
 )
 SELECT live.id FROM live JOIN accounts_organization o ON o.id = live.id
-WHERE live.turns >= (SELECT sum(turns) FROM live) * o.turn_weight
-    / (SELECT sum(x.turn_weight) FROM live JOIN accounts_organization x ON x.id = live.id)
+WHERE live.turns >= (SELECT sum(turns) FROM live) * GREATEST(o.turn_weight, 1)
+    / (SELECT sum(GREATEST(x.turn_weight, 1)) FROM live JOIN accounts_organization x ON x.id = live.id)
 """
 
 

@@ -11,6 +11,7 @@ from engine.events import (
     AnyEvent,
     Event,
     MessageStored,
+    QueuePosition,
     ReasoningDelta,
     SourceAdded,
     TextDelta,
@@ -33,6 +34,7 @@ ADAPTER: TypeAdapter[Event] = TypeAdapter(AnyEvent)
 EXAMPLES: list[Event] = [
     TurnStarted(**HEAD, turn={"id": "t"}, message={"id": "q"}),
     TurnStarted(**HEAD, turn={"id": "t"}),
+    QueuePosition(**HEAD, position=3, reason="workers_busy"),
     TurnRestarted(**HEAD, attempt=2, step=1),
     TextDelta(**HEAD, step=1, text="你好 \u2028"),
     ReasoningDelta(**HEAD, step=1, text="Hm\n"),

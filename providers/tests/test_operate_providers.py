@@ -103,7 +103,7 @@ def test_only_operators_get_in(alice):
 
 
 def test_large_tables_are_counted_up_to_a_bound(alice, new_model, monkeypatch):
-    monkeypatch.setattr("amber.lib.operator_pages.MAX_COUNTED_ROWS", 3)
+    monkeypatch.setattr("amber.lib.operator_pages.pages.MAX_COUNTED_ROWS", 3)
     model = new_model("m")
     for _ in range(5):
         ledger.record(model, Usage(1, 1), organization_id=alice.organization.pk)

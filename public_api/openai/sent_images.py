@@ -16,6 +16,7 @@ from accounts.principal import Principal
 from amber.lib.database.connections import release_connections
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError, Invalid
+from amber.lib.rest.orderly import leave_entry
 from libraries.files.content import read_content
 from libraries.files.new_files import unsaved_file
 from libraries.files.storage import erase_bytes
@@ -36,6 +37,8 @@ def unsaved_images(
     Raises Invalid, TooLarge, Unavailable; `fields` names the place.
     """
     files: dict[str, File] = {}
+    if images:  # a slow server, or a reader of files that is busy, must not hold other questions up
+        leave_entry()
     try:
         for place, data in _bytes_of(images).items():
             files[place] = _build_file(caller, place, data, expired_at)

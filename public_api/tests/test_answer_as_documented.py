@@ -32,9 +32,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PUMP = "The pump is bled by opening the valve on its left side until no air comes out."
 NOT_SHAPES = ("/events/", "/content/", "/me/export/", "/audit/export/", "/usage/export/")
 """Streams, bytes, lines, and the export, whose form is in docs/privacy.md."""
-NOT_REACHED = {"BlockPart", "LeftOutPart", "MemoryPart", "PassagePart", "Connection"}
-"""Parts of a manifest that take more of a chat (test_seal_chats, test_cite_passages), and what needs a
-server with OAuth (test_connect_tools)."""
+NOT_REACHED = {"BlockPart", "LeftOutPart", "MemoryPart", "PassagePart", "Connection", "Queue"}
+"""Parts of a manifest that take more of a chat (test_seal_chats, test_cite_passages), what needs a server
+with OAuth (test_connect_tools), and why a turn waits (test_tell_queue)."""
 
 
 class Client:

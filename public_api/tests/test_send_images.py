@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from amber.lib.rest import orderly
 from amber.lib.tests.local_server import LocalServer, say, send_to
 from chats.models import Turn
 from libraries.models import File
+from public_api.openai import sent_images
 from public_api.tests.exchange import Answer, request
 from public_api.tests.test_proxy_chats import said, seen_by_model
 from tests.fake_answers import answer_text
@@ -96,3 +98,21 @@ def test_an_image_alone_is_a_question(secret, new_model, worker, server):
     url = f"http://127.0.0.1:{server.port}/a.png"
     answer = post(secret, url, model="fake-model", max_tokens=6)
     assert answer.json()["choices"][0]["message"]["content"] == answer_text(64)
+
+
+def test_while_an_image_is_fetched_other_questions_are_let_in(
+    secret, new_model, worker, server, monkeypatch
+):
+    """Two requests to a server that never answers would else hold all places."""
+    new_model("fake-echo", vision=True)
+    server.routes |= {"/a.png": say(png())}
+    free: list[int] = []
+    fetch_images = sent_images._fetch_images
+
+    def note_places(urls: Any) -> Any:
+        free.append(orderly._ENTRY._free)
+        return fetch_images(urls)
+
+    monkeypatch.setattr(sent_images, "_fetch_images", note_places)
+    assert post(secret, f"http://127.0.0.1:{server.port}/a.png").status == 200
+    assert free == [2]

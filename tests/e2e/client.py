@@ -194,6 +194,10 @@ class Connection:
                 elif text:
                     name, _, value = text.partition(": ")
                     fields[name] = value
+                elif fields and "id" not in fields:
+                    # Its place in the queue comes or not, as busy as the machine is; it is no part of a stream.
+                    assert _EVENTS.validate_json(fields["data"]).event == "queue.position"
+                    fields = {}
                 elif fields:
                     yield _event(fields)
                     fields = {}

@@ -30,6 +30,8 @@ HANDS_OFF: Final = re.compile(
 MAY_SAY_SO: Final = {
     # The defaults of the app's login, which are nobody's.
     "amber/database_roles.py": {"SET amber."},
+    # Asks whether the system has a login of its own.
+    "amber/front_page/advice.py": {"import SYSTEM"},
 }
 
 

@@ -1,5 +1,5 @@
 /* A call of a tool: folded, with arguments, result and time; or waiting for a person's permission. */
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { html } from "../app/html.js";
 import { duration, t } from "../app/i18n.js";
 import { Attachment } from "./messages.js";
@@ -43,12 +43,9 @@ function Approval({ call, conversation }) {
 	/** @param {boolean} isAllowed */
 	const decide = async (isAllowed) => {
 		setSent(true);
+		document.getElementById("composer")?.focus(); // the button takes no focus any more, and is soon gone
 		if (!(await attempt(() => conversation.approve({ [call.call_id]: isAllowed })))) setSent(false);
 	};
-	// The button that had focus is gone once it is decided.
-	useEffect(() => {
-		if (call.approved !== null) document.getElementById("composer")?.focus();
-	}, [call.approved]);
 	return html`<section class="approval" role="group" aria-label=${t("approval.title")}>
 		<p class="approval-title"><${Icon} name="help" />${t("approval.title")}</p>
 		<p>${t("approval.text", { name: call.name })}</p>

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.apps import apps
 from django.db import models
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, override
 
 from amber.lib.operator_pages.cells import (
     NOTHING,
@@ -75,7 +75,9 @@ def column_of(model: Any, name: str, references: Mapping[str, Reference], style:
 def _heading(field: Any) -> Any:
     if field.name in HEADINGS:
         return HEADINGS[field.name]
-    return gettext_lazy(str(field.verbose_name).removesuffix(" id"))
+    with override(None):  # a column is kept for all: its heading is not in the first one's language
+        name = str(field.verbose_name)
+    return gettext_lazy(name.removesuffix(" id"))
 
 
 def wrapped_column(page: Any, name: str, style: Style) -> Column:

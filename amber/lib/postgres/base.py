@@ -109,6 +109,9 @@ class TenantCursor(Cursor[Any]):
             options["prepare"] = False
         if self.wrapper is None or not self.wrapper.must_say_tenant():
             return super().execute(query, params, **options)
+        if self.wrapper.in_atomic_block:
+            self._say_tenant()
+            return super().execute(query, params, **options)
         with self.connection.pipeline():
             self._say_tenant()
             return super().execute(query, params, **options)

@@ -9,7 +9,8 @@ import pytest
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 
-from amber.lib.rest.orderly import SHORT_BYTES, OrderlyView
+from amber.lib.rest import orderly
+from amber.lib.rest.orderly import SHORT_BYTES, OrderlyView, leave_entry
 
 SECONDS = 20
 
@@ -24,6 +25,8 @@ class Slow(OrderlyView):
         return Response("read")
 
     def post(self, request: Any, name: str) -> Response:
+        if name.startswith("waiting"):
+            leave_entry()
         self.begun.put(name)
         self.may_end.wait(SECONDS)
         return Response(name)
@@ -61,3 +64,15 @@ def test_a_third_short_post_waits_and_others_do_not(posting):
     assert Slow.begun.empty()
     Slow.may_end.set()
     assert Slow.begun.get(timeout=SECONDS) == "third"
+
+
+def test_a_post_that_waits_for_others_leaves_its_place_once(posting):
+    for name in ("waiting 1", "waiting 2", "waiting 3", "first", "second"):
+        begin(posting, name)
+        assert Slow.begun.get(timeout=SECONDS) == name
+    begin(posting, "third")
+    Slow.may_end.set()
+    assert Slow.begun.get(timeout=SECONDS) == "third"
+    for thread in posting:
+        thread.join(SECONDS)
+    assert orderly._ENTRY._free == 2, "a place that was left early is not given twice"

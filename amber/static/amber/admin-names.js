@@ -37,7 +37,22 @@
       }
   };
 
+  // select2 names its boxes after what is chosen alone: put what is asked for in front.
+  const nameChoices = () => {
+    for (const select of document.querySelectorAll("main select.select2-hidden-accessible")) {
+      const box = select.nextElementSibling;
+      const label = select.labels?.[0];
+      if (label) label.id ||= `label-of-${select.id}`;
+      for (const part of box?.querySelectorAll("[role=combobox], [role=textbox], [role=searchbox]") ?? []) {
+        const chosen = part.matches("[role=combobox]") ? part.getAttribute("aria-labelledby") : "";
+        if (label) part.setAttribute("aria-labelledby", `${label.id} ${chosen ?? ""}`.trim());
+        else part.setAttribute("aria-label", select.getAttribute("aria-label") || nameOf(select));
+      }
+    }
+  };
+
   const nameTheRest = () => {
+    nameChoices();
     for (const head of document.querySelectorAll("main th"))
       if (!head.textContent.trim() && !head.querySelector("input")) {
         const unseen = Object.assign(document.createElement("span"), { className: "sr-only", textContent: words.delete });

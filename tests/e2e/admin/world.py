@@ -44,7 +44,15 @@ def _fill_accounts(world: Any) -> None:
     from django.contrib.auth.models import Group as RightsGroup
     from django.utils import timezone
 
-    from accounts.models import ApiKey, Group, GroupMember, Invitation
+    from accounts.models import (
+        ApiKey,
+        Group,
+        GroupMember,
+        Invitation,
+        MailKind,
+        MailStatus,
+        OutgoingMail,
+    )
 
     user, organization, soon = (
         world.operator,
@@ -58,6 +66,15 @@ def _fill_accounts(world: Any) -> None:
     account = SocialAccount.objects.create(user=user, provider="openid_connect", uid="0" * 36)
     SocialToken.objects.create(app=app, account=account, token="token-" + "x" * 40)
     client = Client.objects.create(name="A desktop application", owner=user)
+    OutgoingMail.objects.create(
+        organization=organization,
+        address=user.email,
+        kind=MailKind.values[0],
+        cause="a cause",
+        status=MailStatus.FAILED,
+        due_at=timezone.now(),
+        error="The server refused the address.",
+    )
     Token.objects.create(client=client, user=user, type=Token.Type.ACCESS_TOKEN, hash="1" * 64)
     RightsGroup.objects.create(name="Support")
     group = Group.objects.create(organization=organization, name="Maintenance", description=WORDS)
