@@ -73,7 +73,7 @@ class NewUserForm(UserCreationForm):
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
         if User.objects.filter(email__iexact=email).exists():
-            raise forms.ValidationError("An account with this address exists already.")
+            raise forms.ValidationError(_("An account with this address exists already."))
         return email
 
 
@@ -230,7 +230,7 @@ class GroupForm(forms.ModelForm[Group]):
             organization=organization, name__iexact=cleaned.get("name", "")
         ).exclude(pk=self.instance.pk)
         if others.exists():
-            self.add_error("name", "A group of the organization has this name already.")
+            self.add_error("name", _("A group of the organization has this name already."))
         return cleaned
 
 
@@ -241,7 +241,7 @@ class GroupMemberForm(forms.ModelForm[GroupMember]):
         group: Any = self.fields["group"]
         organization_id = group.parent_instance.organization_id
         if not Membership.objects.filter(organization_id=organization_id, user=user).exists():
-            raise forms.ValidationError("This user is not a member of the organization.")
+            raise forms.ValidationError(_("This user is not a member of the organization."))
         return user
 
 

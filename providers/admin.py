@@ -55,14 +55,14 @@ from providers.setup.listing import ListedUpstream, list_upstream, measure
 from providers.usage.operator_page import usage_page
 
 _OF_ALL_MODELS: Final = {
-    "alias": "The name that people and programs use. It can be pointed at another model later.",
-    "upstream_id": "The provider's own name for the model, such as gpt-4o-mini.",
-    "encoding": "The tiktoken encoding that counts its tokens.",
-    "price_in": "Price of a million prompt tokens, in AMBER_CURRENCY.",
+    "alias": _("The name that people and programs use. It can be pointed at another model later."),
+    "upstream_id": _("The provider's own name for the model, such as gpt-4o-mini."),
+    "encoding": _("The tiktoken encoding that counts its tokens."),
+    "price_in": _("Price of a million prompt tokens, in AMBER_CURRENCY."),
 }
 UPSTREAM_MODELS: Final = "admin/providers/upstream_models.html"
 TEST: Final = "admin/providers/test_provider.html"
-_UNREADABLE_KEY: Final = "The stored key cannot be decrypted. Enter it again."
+_UNREADABLE_KEY: Final = _("The stored key cannot be decrypted. Enter it again.")
 
 
 class ProviderForm(forms.ModelForm[Provider]):
@@ -70,21 +70,23 @@ class ProviderForm(forms.ModelForm[Provider]):
 
     preset = forms.ChoiceField(
         required=False,
-        label="Kind",
+        label=_("Kind"),
         choices=[("", OTHER.label), *((name, each.label) for name, each in PRESETS.items())],
         widget=UnfoldAdminSelectWidget,
-        help_text="Fills in the name and the address if they are left empty, and how the models "
-        "that you add are spoken to.",
+        help_text=_(
+            "Fills in the name and the address if they are left empty, and how the models "
+            "that you add are spoken to."
+        ),
     )
     api_key = forms.CharField(
         required=False,
         strip=True,
-        label="API key",
+        label=_("API key"),
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text="Stored encrypted and never shown. Leave empty to keep the current key.",
+        help_text=_("Stored encrypted and never shown. Leave empty to keep the current key."),
     )
     forget_api_key = forms.BooleanField(
-        required=False, help_text="For providers that need no key, such as Ollama."
+        required=False, help_text=_("For providers that need no key, such as Ollama.")
     )
 
     class Meta:
@@ -103,19 +105,20 @@ class ProviderForm(forms.ModelForm[Provider]):
         given["name"] = given.get("name") or (preset.label if preset is not OTHER else "")
         given["base_url"] = (given.get("base_url") or preset.base_url).strip().rstrip("/")
         if not given["name"]:
-            self.add_error("name", "Enter a name.")
+            self.add_error("name", _("Enter a name."))
         if problem := _address_problem(given["base_url"]):
             self.add_error("base_url", problem)
         has_key = given.get("api_key") or self.instance.api_key_sealed
         if preset.needs_key and (not has_key or given.get("forget_api_key")):
-            self.add_error("api_key", f"{preset.label} needs a key.")
+            self.add_error("api_key", gettext("%(name)s needs a key.") % {"name": preset.label})
 
 
 def _address_problem(base_url: str) -> str:
     if PLACEHOLDER in base_url:
-        return f"Put the name of your own resource in place of {PLACEHOLDER}: {base_url}"
+        told = gettext("Put the name of your own resource in place of %(place)s: %(address)s")
+        return told % {"place": PLACEHOLDER, "address": base_url}
     if base_url != OFFLINE_URL and not base_url.startswith(("http://", "https://")):
-        return f"Enter an address such as https://host/v1, or {OFFLINE_URL}"
+        return gettext("Enter an address such as https://host/v1, or %s") % OFFLINE_URL
     return ""
 
 
@@ -145,11 +148,11 @@ class ProviderAdmin(OperatorAdmin):
         goes_on = obj.preset and not {"_continue", "_addanother", "_popup"} & request.POST.keys()
         return _to_page("upstream_models", obj) if goes_on else shown
 
-    @action(description="Models", url_path="models", permissions=["change"])
+    @action(description=_("Models"), url_path="models", permissions=["change"])
     def upstream_models(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """List what the provider has, and add what was chosen (POST)."""
         provider = get_object_or_404(Provider, pk=object_id)
-        page = self._page_of(request, provider, "Models")
+        page = self._page_of(request, provider, gettext("Models"))
         try:
             page["listed"] = listed = list_upstream(provider)
             if request.method == "POST":
@@ -172,16 +175,18 @@ class ProviderAdmin(OperatorAdmin):
         names = ", ".join(row.alias for row in rows)
         self.message_user(
             request,
-            f"Added: {names}." if rows else "Choose at least one model.",
+            gettext("Added: %(names)s.") % {"names": names}
+            if rows
+            else gettext("Choose at least one model."),
             messages.SUCCESS if rows else messages.WARNING,
         )
         return bool(rows)
 
-    @action(description="Test", url_path="test", permissions=["change"])
+    @action(description=_("Test"), url_path="test", permissions=["change"])
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Offer the test, and run it (POST): it costs tokens."""
         provider = get_object_or_404(Provider, pk=object_id)
-        page = self._page_of(request, provider, "Test")
+        page = self._page_of(request, provider, gettext("Test"))
         page["alias"] = alias = request.POST.get("alias", "")
         page["aliases"] = [
             *provider.models.order_by("alias").values_list("alias", flat=True),
@@ -196,11 +201,12 @@ class ProviderAdmin(OperatorAdmin):
         return TemplateResponse(request, TEST, page)
 
     def _page_of(self, request: HttpRequest, provider: Provider, verb: str) -> dict[str, Any]:
+        advice = preset_of(provider.preset).advice
         return {
             **self.admin_site.each_context(request),
             "title": f"{provider.name}: {verb}",
             "provider": provider,
-            "advice": preset_of(provider.preset).advice,
+            "advice": advice and gettext(advice),
         }
 
 
@@ -227,19 +233,29 @@ class LanguageModelAdmin(OperatorAdmin):
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
-        "context_tokens": "Prompt and answer together. Lower this for small models.",
-        "max_output_tokens": "Tokens reserved for the answer.",
-        "vision": "The model accepts images.",
-        "tool_dialect": "Functions is the older form: one call at a time. Anthropic and responses are "
-        "APIs of their own. See docs/providers.md.",
-        "system_position": "First suits providers' caches; last suits models that follow the end "
-        "of a prompt more closely.",
-        "allowed_parameters": "A list of names. Other optional parameters are not sent. Empty: all "
-        "are. max_completion_tokens without max_tokens sends the limit under that name.",
-        "extra_parameters": 'Sent unless the request says otherwise: {"reasoning_effort": "low"}.',
-        "forced_parameters": 'Sent whatever the request says: {"temperature": 1}. null: never sent.',
-        "price_out": "Price of a million completion tokens.",
-        "price_cached": "Price of a million cached prompt tokens. Empty: the same as price in.",
+        "context_tokens": _("Prompt and answer together. Lower this for small models."),
+        "max_output_tokens": _("Tokens reserved for the answer."),
+        "vision": _("The model accepts images."),
+        "tool_dialect": _(
+            "Functions is the older form: one call at a time. Anthropic and responses are "
+            "APIs of their own. See docs/providers.md."
+        ),
+        "system_position": _(
+            "First suits providers' caches; last suits models that follow the end "
+            "of a prompt more closely."
+        ),
+        "allowed_parameters": _(
+            "A list of names. Other optional parameters are not sent. Empty: all "
+            "are. max_completion_tokens without max_tokens sends the limit under that name."
+        ),
+        "extra_parameters": _(
+            'Sent unless the request says otherwise: {"reasoning_effort": "low"}.'
+        ),
+        "forced_parameters": _(
+            'Sent whatever the request says: {"temperature": 1}. null: never sent.'
+        ),
+        "price_out": _("Price of a million completion tokens."),
+        "price_cached": _("Price of a million cached prompt tokens. Empty: the same as price in."),
     }
     actions = ("make_default", "make_default_vision")
 
@@ -254,11 +270,11 @@ class LanguageModelAdmin(OperatorAdmin):
         both = f"{write_money(model.price_in)} / {write_money(model.price_out)}"
         return NOTHING if is_free else both
 
-    @admin.action(description="Make this the default model", permissions=["change"])
+    @admin.action(description=_("Make this the default model"), permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
         _run_on_one(self, request, chosen, services.make_default)
 
-    @admin.action(description="Make this the default model for images", permissions=["change"])
+    @admin.action(description=_("Make this the default model for images"), permissions=["change"])
     def make_default_vision(self, request: HttpRequest, chosen: QuerySet[LanguageModel]) -> None:
         _run_on_one(self, request, chosen, services.make_default_vision)
 
@@ -271,8 +287,10 @@ class EmbeddingModelAdmin(OperatorAdmin):
     readonly_fields = ("default",)
     help_texts: ClassVar[dict[str, str]] = {
         **_OF_ALL_MODELS,
-        "dimensions": "The length of its vectors. It cannot be changed later: add a model instead.",
-        "max_input_tokens": "Only the beginning of a longer text is embedded.",
+        "dimensions": _(
+            "The length of its vectors. It cannot be changed later: add a model instead."
+        ),
+        "max_input_tokens": _("Only the beginning of a longer text is embedded."),
     }
     actions = ("make_default",)
 
@@ -285,7 +303,7 @@ class EmbeddingModelAdmin(OperatorAdmin):
         fixed = (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
         return self.columns_of_form(fixed)
 
-    @admin.action(description="Make this the default for new libraries", permissions=["change"])
+    @admin.action(description=_("Make this the default for new libraries"), permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
         _run_on_one(self, request, chosen, services.make_default_embedding)
 
@@ -466,11 +484,12 @@ def _run_on_one(
     """Call `verb` with the one chosen row and show its refusal, if it raises one."""
     rows = list(chosen[:2])
     if len(rows) != 1:
-        page.message_user(request, "Choose exactly one model.", messages.ERROR)
+        page.message_user(request, _("Choose exactly one model."), messages.ERROR)
         return
     try:
         verb(rows[0])
     except AmberError as error:
         page.message_user(request, error.message, messages.ERROR)
     else:
-        page.message_user(request, f"{rows[0]} is now the default.", messages.SUCCESS)
+        told = gettext("%(model)s is now the default.") % {"model": rows[0]}
+        page.message_user(request, told, messages.SUCCESS)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.utils.translation import gettext_noop as _
+
 PLACEHOLDER: Final = "RESOURCE"
 """Stands in an address for what only the operator knows."""
 
@@ -35,8 +37,10 @@ PRESETS: Final[Mapping[str, Preset]] = {
     "azure": Preset(
         "Azure OpenAI",
         f"https://{PLACEHOLDER}.openai.azure.com/openai/v1",
-        advice="Azure lists every model it has. Add those that you deployed, by the names of the "
-        "deployments.",
+        advice=_(
+            "Azure lists every model it has. Add those that you deployed, by the names of the "
+            "deployments."
+        ),
     ),
     "anthropic": Preset(
         "Anthropic",
@@ -58,15 +62,17 @@ PRESETS: Final[Mapping[str, Preset]] = {
         "http://127.0.0.1:11434/v1",
         needs_key=False,
         quirks={**_LOCAL, "context_tokens": 4_096, "max_output_tokens": 1_024},
-        advice="Ollama cuts what is longer than its own window (num_ctx) without a word. Raise that "
-        "window first, then “context tokens” of the model.",
+        advice=_(
+            "Ollama cuts what is longer than its own window (num_ctx) without a word. Raise that "
+            "window first, then “context tokens” of the model."
+        ),
     ),
     "vllm": Preset(
         "vLLM",
         "http://127.0.0.1:8000/v1",
         needs_key=False,
         quirks=_LOCAL,
-        advice="Tools need --enable-auto-tool-choice and the tool parser of the model.",
+        advice=_("Tools need --enable-auto-tool-choice and the tool parser of the model."),
     ),
     "lm_studio": Preset(
         "LM Studio",

@@ -45,7 +45,7 @@ _ENVIRONMENT: Final = {
 """Enough to know the models; nothing is asked of a database."""
 _NOT_SHOWN: Final = {"tests", "migrations"}
 _KEYWORDS: Final = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
+    **dict.fromkeys(("_", "_l", "gettext", "gettext_lazy", "gettext_noop")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
 }
 _CALL: Final = re.compile(

@@ -1,5 +1,6 @@
 """Every text that people read is translated, in a file that is compiled, and nothing in it is left over."""
 
+import ast
 import re
 from string import Formatter
 
@@ -64,3 +65,35 @@ def filled_in(text):
 def test_the_file_is_compiled(path):
     wanted = messages.compiled(messages.catalogue_of(path))
     assert messages.compiled_path(path).read_bytes() == wanted, "make messages"
+
+
+SHOWN = {"description", "label", "help_text", "title", "verbose_name"}
+
+
+def test_texts_of_the_admins_pages_are_looked_up():
+    """A text that is given to a page as it stands would be English for everybody."""
+    bare = [
+        f"{path.relative_to(messages.ROOT)}:{text.lineno}: {text.value}"
+        for path in sorted(messages.ROOT.glob("*/admin.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        for text in shown_texts(node)
+        if isinstance(text, ast.Constant)
+        and isinstance(text.value, str)
+        and " " in text.value
+        and "==" not in text.value
+    ]
+    assert not bare, "\n".join(bare)
+
+
+def shown_texts(node):
+    """The expressions of a call, or of a table of help texts, that people read."""
+    match node:
+        case ast.Call(func=function, args=args, keywords=keywords):
+            yield from (each.value for each in keywords if each.arg in SHOWN)
+            name = getattr(function, "attr", getattr(function, "id", ""))
+            if name in ("message_user", "success", "warning", "error", "add_error"):
+                yield from args[1:2]
+            elif name == "ValidationError":
+                yield from args[:1]
+        case ast.Dict(values=values):
+            yield from (each for each in values if isinstance(getattr(each, "value", None), str))

@@ -1,5 +1,5 @@
 """Every page of the admin that an operator can click to, with rows: it fits a laptop and a phone, and axe-core
-finds nothing, on a laptop in light and on a phone in dark.
+finds nothing, on a laptop in light and English, and on a phone in dark and Chinese.
 
 The table of pages is made by following the links, one page for each kind of address: a new page needs no word here.
 `ADMIN_PICTURES=folder` keeps a picture of each.
@@ -22,8 +22,8 @@ from tests.e2e.web.visitor import Visitor
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1_800)]
 
 LOOKS: Final = (
-    ({"width": 1280, "height": 800}, "light"),
-    ({"width": 390, "height": 844}, "dark"),
+    ({"width": 1280, "height": 800}, "light", "en"),
+    ({"width": 390, "height": 844}, "dark", "zh-CN"),
 )
 _ID: Final = re.compile(r"/(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-zA-Z_-]{24,}|\d+)(?=/)")
 _ALIKE: Final = (
@@ -89,9 +89,10 @@ def _kind_of(path: str) -> str:
 def _look(desk: Visitor, kind: str, looks: Looks) -> list[str]:
     """Look at the page on a laptop and on a phone; the admin's addresses that it links to."""
     paths: list[str] = []
-    for size, scheme in LOOKS:
+    for size, scheme, language in LOOKS:
         desk.page.set_viewport_size(size)  # type: ignore[arg-type]
         desk.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        desk.page.set_extra_http_headers({"Accept-Language": language})
         answer = desk.page.goto(desk.base + looks.pages[kind])
         if not answer or answer.status != 200:
             looks.note(f"answered {answer and answer.status}", kind)
