@@ -219,7 +219,7 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
         return HttpResponseRedirect(_try_address(object_id) or "..")
 
     def has_try_it_permission(self, request: HttpRequest, object_id: str) -> bool:
-        return self.has_view_permission(request) and bool(_try_address(object_id))
+        return self.has_change_permission(request) and bool(_try_address(object_id))
 
 
 def _try_address(assistant_id: str) -> str:

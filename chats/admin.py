@@ -305,8 +305,9 @@ def _seconds_between(since: datetime | None, until: datetime | None) -> float | 
 
 
 def _find_assistant(request: HttpRequest, assistant_id: UUID) -> Assistant:
-    """Return the assistant to try. Raises PermissionDenied for who may not see assistants."""
-    if not request.user.has_perm("assistants.view_assistant"):
+    """Return the assistant to try. Raises PermissionDenied for who may not change assistants: to ask one
+    costs its organization tokens, and may call its tools."""
+    if not request.user.has_perm("assistants.change_assistant"):
         raise PermissionDenied
     rows = Assistant.objects.select_related("organization")
     assistant: Assistant = get_object_or_404(rows, pk=assistant_id)

@@ -34,9 +34,13 @@ def old_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(congestion._queue, "count", lambda: False)
 
 
+LONG = 600.0
+
+
 def look_now() -> None:
+    """Look, so that it holds for long, however slow the machine is."""
     congestion.look()
-    congestion._queue.seen_at = time.monotonic()
+    congestion._queue.seen_at = time.monotonic() + LONG
 
 
 def wait(persona: Any, number: int, seconds: float) -> None:
@@ -69,6 +73,13 @@ def test_while_the_queue_is_old_those_over_their_share_are_refused(alice, mallor
     assert not is_refused(alice), "its weight grants it more"
     Turn.objects.all().delete()
     assert not is_refused(alice)
+
+
+def test_who_has_a_single_turn_is_let_in_however_many_others_wait(alice, mallory, old_queue):
+    wait(alice, 1, seconds=20)
+    wait(mallory, 1, seconds=20)
+    assert not is_refused(alice)
+    assert not is_refused(mallory)
 
 
 def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):
@@ -112,7 +123,7 @@ def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
 def test_what_was_seen_long_ago_refuses_nobody(alice, old_queue):
     wait(alice, 3, seconds=20)
     assert is_refused(alice)
-    congestion._queue.seen_at -= congestion.RETRY_SECONDS
+    congestion._queue.seen_at -= LONG + congestion.RETRY_SECONDS
     congestion.refuse_over_share(alice.organization.pk)
 
 

@@ -2,7 +2,8 @@
 
 Each web process looks at the queue now and then, not for each question: never for the first LOOK_EVERY, and while the
 queue is old at most once a second. An organization is over its share if it has more turns waiting and running than
-its weight grants it among those that have any; one that is alone always is. Others are let in.
+its weight grants it among those that have any, and more than one; one that is alone with several always is. Others
+are let in.
 """
 
 import threading
@@ -34,7 +35,7 @@ WITH live AS (
     WHERE status IN ('queued', 'running') GROUP BY organization_id
 )
 SELECT live.id FROM live JOIN accounts_organization o ON o.id = live.id
-WHERE live.turns >= (SELECT sum(turns) FROM live) * GREATEST(o.turn_weight, 1)
+WHERE live.turns > 1 AND live.turns >= (SELECT sum(turns) FROM live) * GREATEST(o.turn_weight, 1)
     / (SELECT sum(GREATEST(x.turn_weight, 1)) FROM live JOIN accounts_organization x ON x.id = live.id)
 """
 
