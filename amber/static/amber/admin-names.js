@@ -58,12 +58,6 @@
         const unseen = Object.assign(document.createElement("span"), { className: "sr-only", textContent: words.delete });
         head.append(unseen);
       }
-    for (const chosen of document.querySelectorAll("main .select2-container")) {
-      const name = chosen.previousElementSibling?.labels?.[0]?.textContent.replace("*", "").trim() || chosen.previousElementSibling?.getAttribute("aria-label");
-      if (name)
-        for (const part of chosen.querySelectorAll(".select2-selection, .select2-selection__rendered, .select2-search__field"))
-          part.setAttribute("aria-label", name);
-    }
     for (const icon of document.querySelectorAll("span.help-tooltip[aria-label]")) icon.setAttribute("role", "img");
   };
 
