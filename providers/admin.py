@@ -231,7 +231,7 @@ class LanguageModelAdmin(OperatorAdmin):
     list_select_related = ("provider",)
     search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default", "default_vision")
-    help_texts: ClassVar[dict[str, str]] = {
+    help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
         "context_tokens": _("Prompt and answer together. Lower this for small models."),
         "max_output_tokens": _("Tokens reserved for the answer."),
@@ -285,7 +285,7 @@ class EmbeddingModelAdmin(OperatorAdmin):
     list_select_related = ("provider",)
     search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default",)
-    help_texts: ClassVar[dict[str, str]] = {
+    help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
         "dimensions": _(
             "The length of its vectors. It cannot be changed later: add a model instead."
