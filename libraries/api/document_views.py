@@ -1,6 +1,5 @@
 """Serve the REST API of documents and their chunks (docs/libraries.md): one view per address."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
@@ -30,6 +29,7 @@ from libraries.api.library_serializers import (
 )
 from libraries.api.schema import DOCUMENT_FILTERS
 from libraries.api.uploads import is_form, read_upload, refuse_long_form
+from libraries.files.payload import Payload
 from libraries.ingestion import document_services, url_services
 from libraries.ingestion.document_services import status_of
 from libraries.ingestion.intake import DocumentSource, PlacedDocument
@@ -186,7 +186,7 @@ def _add_document(request: Request, library: Library) -> Response:
         lambda claim: document_services.add_document(library, given, claim=claim),
         _wire,
         status=status_of,
-        body=said | {"sha256": hashlib.sha256(given.data).hexdigest()},
+        body=said | {"sha256": given.content_hash},
     )
 
 
@@ -208,6 +208,7 @@ def _wire(placed: PlacedDocument) -> DocumentWire:
 
 def _read_source(request: Request) -> DocumentSource:
     """Return what the request brings: a form's file or a JSON text. Raises ValidationError."""
+    data: bytes | Payload
     if is_form(request):
         fields = validate_body(DocumentUpload, request)
         upload = fields.pop("file")

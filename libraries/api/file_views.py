@@ -1,6 +1,5 @@
 """Serve the REST API of files (docs/files.md): one view per address, one service per verb."""
 
-import hashlib
 from typing import Any
 from uuid import UUID
 
@@ -71,7 +70,7 @@ class FilesView(GenericAPIView[File]):
                 principal_of(request), name=name, data=data, claim=claim
             ),
             file_wire,
-            body={"name": name, "sha256": hashlib.sha256(data).hexdigest()},
+            body={"name": name, "sha256": data.sha256},
         )
 
 

@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import UploadedFile
 from rest_framework.request import Request
 
 from amber.lib.errors import TooLarge
+from libraries.files.payload import Payload
 
 FORM_BYTES: Final = 65_536
 """Boundaries, headers, a long name and a few fields around the one file of a form."""
@@ -23,9 +24,6 @@ def is_form(request: Request) -> bool:
     return request.content_type.startswith("multipart/")
 
 
-def read_upload(upload: "UploadedFile[bytes]") -> tuple[str, bytes]:
-    """Return the upload's name and bytes.
-
-    At most one byte over the limit is read, which is enough to be refused.
-    """
-    return upload.name or "", upload.read(settings.AMBER_MAX_UPLOAD_BYTES + 1)
+def read_upload(upload: "UploadedFile[bytes]") -> tuple[str, Payload]:
+    """Return the upload's name and bytes, which stay where Django has put them."""
+    return upload.name or "", Payload(upload.file)

@@ -8,10 +8,11 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.core.files.storage import default_storage
 
+from amber.lib.storage.files import file_storage
 from engine.messages import Attachment
 from libraries.files.links import signed_content_url
+from libraries.files.storage import faults_as_unavailable, read_bytes
 from libraries.models import File
 
 logger = structlog.get_logger(__name__)
@@ -30,15 +31,19 @@ def attachment_of(file: File, *, vision: bool, text: str | None = None) -> Attac
 
 
 def _image_url(file: File) -> str:
-    """Return a signed link where the provider can reach Amber, else the bytes in a `data:` URL.
+    """Return a signed link where the provider can reach the bucket or Amber, else a `data:` URL.
 
-    Empty when the bytes are gone: then the model reads the file's name.
+    Empty when the bytes are gone: then the model reads the file's name. Raises Unavailable if the
+    storage cannot be reached.
     """
+    with faults_as_unavailable():
+        link = file_storage().link(file.path, mime_type=file.mime_type)
+    if link:
+        return link
     if settings.AMBER_PUBLIC_URL:
         return signed_content_url(file)
     try:
-        with default_storage.open(file.path) as stream:
-            encoded = base64.b64encode(stream.read()).decode()
+        encoded = base64.b64encode(read_bytes(file.path)).decode()
     except FileNotFoundError:
         logger.warning("file_bytes_missing", file_id=str(file.pk))
         return ""

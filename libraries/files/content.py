@@ -13,10 +13,13 @@ from django.conf import settings
 
 from amber.lib.errors import Invalid, TooLarge
 from libraries.files.audio import audio_kind
-from libraries.files.text import capped_text, decode_file
+from libraries.files.payload import Payload
+from libraries.files.text import read_text
 
 BINARY_TYPE: Final = "application/octet-stream"
 TEXT_TYPE: Final = "text/plain"
+HEAD_BYTES: Final = 4_096
+"""Enough to recognise each kind that is told by its first bytes."""
 # Of texts the name may choose among types that no browser runs.
 TEXT_TYPES: Final = {
     ".md": "text/markdown",
@@ -30,28 +33,30 @@ TEXT_TYPES: Final = {
 class Content:
     """A file's content as it is stored. `text` is None for what is not a text."""
 
-    data: bytes
+    data: bytes | Payload
     mime_type: str
     text: str | None = None
 
 
-def read_content(name: str, data: bytes) -> Content:
+def read_content(name: str, data: bytes | Payload) -> Content:
     """Recognise a file and prepare its bytes for the storage.
 
     Raises TooLarge, Invalid (empty), UnusableImage. Cost: for images up to a second of CPU.
     """
-    if len(data) > settings.AMBER_MAX_UPLOAD_BYTES:
+    payload = Payload.of(data)
+    if payload.size > settings.AMBER_MAX_UPLOAD_BYTES:
         raise TooLarge(f"A file may have at most {settings.AMBER_MAX_UPLOAD_BYTES:,} bytes.")
-    if not data:
+    if not payload.size:
         raise Invalid("The file is empty.")
     from libraries.files.images import MIME_TYPES, detect_format, reencode
 
-    image_format = detect_format(data)
+    head = payload.head(HEAD_BYTES)
+    image_format = detect_format(head)
     if image_format is not None:
-        return Content(reencode(data, image_format), MIME_TYPES[image_format])
-    text = decode_file(data)
+        return Content(reencode(payload.read(), image_format), MIME_TYPES[image_format])
+    text = read_text(payload)
     if text is None:
-        _, audio_type = audio_kind(data) or ("", BINARY_TYPE)
-        return Content(data, audio_type)
+        _, audio_type = audio_kind(head) or ("", BINARY_TYPE)
+        return Content(payload, audio_type)
     suffix = PurePosixPath(name).suffix.lower()
-    return Content(data, TEXT_TYPES.get(suffix, TEXT_TYPE), capped_text(text))
+    return Content(payload, TEXT_TYPES.get(suffix, TEXT_TYPE), text)

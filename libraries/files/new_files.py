@@ -4,12 +4,12 @@ Bytes are written before their row, so that a row always has its bytes; whoever 
 row erases them. Decides nothing about what the bytes are, and loads no code that looks into them.
 """
 
-import hashlib
 from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
 
+from libraries.files.payload import Payload
 from libraries.files.storage import write_bytes
 from libraries.models import File
 
@@ -17,7 +17,7 @@ from libraries.models import File
 def unsaved_file(
     *,
     name: str,
-    data: bytes,
+    data: bytes | Payload,
     mime_type: str,
     text: str | None,
     organization_id: UUID,
@@ -27,16 +27,17 @@ def unsaved_file(
     expired_at: datetime | None = None,
 ) -> File:
     """Write the bytes and return the file's row, not saved. `name` is clean. Raises Unavailable."""
+    payload = Payload.of(data)
     return File(
         organization_id=organization_id,
         user_id=user_id,
         guest_id=guest_id,
         api_key_id=api_key_id,
         name=name,
-        file_hash=hashlib.sha256(data).hexdigest(),
+        file_hash=payload.sha256,
         mime_type=mime_type,
-        path=write_bytes(data),
-        size=len(data),
+        path=write_bytes(payload),
+        size=payload.size,
         text=text,
         read_at=None if text is None else timezone.now(),
         expired_at=expired_at,

@@ -12,14 +12,17 @@ Parsers and the provider's client are loaded with the first file.
 import asyncio
 import time
 from collections.abc import Iterable
-from typing import Final
+from typing import IO, Final
 
 import structlog
-from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from amber.lib.database.connections import release_connections
+from amber.lib.errors import Unavailable
 from libraries.files.audio import audio_kind
+from libraries.files.content import HEAD_BYTES
+from libraries.files.payload import Payload
+from libraries.files.storage import seekable_bytes
 from libraries.models import File
 
 logger = structlog.get_logger(__name__)
@@ -71,20 +74,20 @@ def read_file(file: File) -> None:
 
 def _read(file: File) -> str:
     try:
-        with default_storage.open(file.path) as stream:
-            data = stream.read()
+        with seekable_bytes(file.path) as stream:
+            data = Payload(stream)
+            is_sound = audio_kind(data.head(HEAD_BYTES)) is not None
+            text = _transcribe(file, data.read()) if is_sound else _parse(file, stream)
     except FileNotFoundError:
         raise NotReadable(GONE, is_final=True) from None
-    except OSError:
-        logger.exception("file_not_opened", file_id=str(file.pk))
+    except Unavailable:
         raise NotReadable(NOT_NOW, is_final=False) from None
-    text = _transcribe(file, data) if audio_kind(data) else _parse(file, data)
     if len(text) > MAX_READ_CHARS:
         text = text[:MAX_READ_CHARS] + _CUT.format(MAX_READ_CHARS, len(text))
     return text
 
 
-def _parse(file: File, data: bytes) -> str:
+def _parse(file: File, data: IO[bytes]) -> str:
     from engine.text.excerpt import mark_pages
     from libraries.parsing import ParserLost, Unreadable, parse
 

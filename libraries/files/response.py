@@ -9,11 +9,9 @@ Streams without holding a database connection, so that slow readers cost none.
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
 
 import structlog
 from django.core.files.base import File as StoredFile
-from django.core.files.storage import default_storage
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -22,12 +20,11 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
 
 from amber.lib.errors import Missing
+from libraries.files.payload import PIECE_BYTES
+from libraries.files.storage import open_bytes
 from libraries.models import File
 
 logger = structlog.get_logger(__name__)
-
-# Each piece is one hop to a thread and back.
-PIECE_BYTES: Final = 262_144
 
 
 def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> HttpResponseBase:
@@ -36,7 +33,7 @@ def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> 
     `inline` counts for images only.
 
     Call it in the request's own thread: it returns that thread's database connections.
-    Raises Missing if the storage has lost the bytes.
+    Raises Missing if the storage has lost the bytes, Unavailable if it cannot be reached.
     """
     headers = _headers(file, inline=inline)
     head = HttpResponse(headers=headers)
@@ -46,7 +43,7 @@ def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> 
         short["Content-Security-Policy"] = headers["Content-Security-Policy"]
         return short
     try:
-        stored = default_storage.open(file.path)
+        stored = open_bytes(file.path)
     except FileNotFoundError:
         logger.exception("file_lost", file_id=str(file.pk))
         raise Missing from None
@@ -70,6 +67,7 @@ class _Pieces:
         self._stored = stored
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        # Each piece is one hop to a thread and back.
         while piece := await asyncio.to_thread(self._stored.read, PIECE_BYTES):
             yield piece
 

@@ -21,6 +21,7 @@ from amber.lib.secrets import sha256_hex
 from libraries.files.content import Content, read_content
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
+from libraries.files.payload import Payload
 from libraries.files.storage import erase_bytes
 from libraries.files.url_fetching import fetch_url
 from libraries.models import File
@@ -32,7 +33,7 @@ def store_upload(
     principal: Principal,
     *,
     name: str,
-    data: bytes,
+    data: bytes | Payload,
     expired_at: datetime | None = None,
     at_most: int | None = None,
     claim: IdempotencyRecord | None = None,

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from accounts.models import IdempotencyRecord
 from accounts.tenancy.idempotency import settle
+from amber.lib.database.rows import save_changes
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
 from libraries.ingestion.endings import AFRESH
@@ -39,9 +40,7 @@ def status_of(placed: PlacedDocument) -> int:
 @transaction.atomic(durable=True)
 def update_document(document: Document, *, changes: Mapping[str, Any]) -> Document:
     """Change a document's name and metadata; nothing is indexed anew."""
-    for name, value in changes.items():
-        setattr(document, name, value)
-    document.save(update_fields=[*changes, "updated_at"])
+    save_changes(document, changes)
     return document
 
 

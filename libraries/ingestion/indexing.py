@@ -13,6 +13,8 @@ from django.db import InterfaceError, OperationalError
 from amber.lib.database.connections import release_connections
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.secrets import DecryptError
+from amber.lib.tracing import names, spans
+from amber.lib.tracing.spans import trace
 from amber.lib.workers.worker import Worker
 from engine.provider.model import ProviderError
 from libraries.ingestion import claims, endings, stages
@@ -56,12 +58,19 @@ def _refuse(batch: Batch) -> None:
     claims.running_documents.remove(batch.documents)
 
 
+@trace(names.INDEX)
 def run(batch: Batch) -> None:
     """Work on claimed documents until each is ready, has ended, or waits again.
 
     Without Postgres nothing can be written: the leases run out, and the documents are taken again.
     """
     claimed = list(batch.documents)
+    spans.current().set(
+        {
+            names.DOCUMENTS: len(claimed),
+            names.ORGANIZATION_ID: str(batch.library.organization_id),
+        }
+    )
     try:
         with structlog.contextvars.bound_contextvars(
             organization_id=str(batch.library.organization_id), library_id=str(batch.library.pk)

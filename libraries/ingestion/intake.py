@@ -22,9 +22,11 @@ from django.db.models import QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.cached_update import insert_row
+from amber.lib.database.rows import save_changes
 from amber.lib.errors import Conflict, Invalid, TooLarge
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
+from libraries.files.payload import Payload
 from libraries.files.storage import erase_bytes
 from libraries.ingestion.endings import AFRESH
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, File, Library
@@ -35,6 +37,7 @@ _IMAGES: Final = re.compile(
     re.DOTALL,
 )
 """Matches how JPEG, PNG, GIF, TIFF, icons, WebP, HEIC and AVIF begin."""
+IMAGE_HEAD_BYTES: Final = 16
 NO_IMAGES: Final = (
     "This is an image. Libraries hold texts: add the document it was made from, or send the image "
     "in a chat whose model reads images."
@@ -55,7 +58,7 @@ class DocumentSource:
     """
 
     name: str
-    data: bytes = field(repr=False)
+    data: bytes | Payload = field(repr=False)
     path: str | None = None
     source: str = ""
     mime_type: str = ""
@@ -65,7 +68,11 @@ class DocumentSource:
 
     @property
     def content_hash(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        return self.payload.sha256
+
+    @property
+    def payload(self) -> Payload:
+        return Payload.of(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,12 @@ class PlacedDocument:
 def check(given: DocumentSource) -> None:
     """Raise TooLarge or Invalid (empty, an image) for what cannot be a document."""
     most = settings.AMBER_MAX_UPLOAD_BYTES
-    if len(given.data) > most:
+    payload = given.payload
+    if payload.size > most:
         raise TooLarge(f"A document may have at most {most:,} bytes.")
-    if not given.data.strip(b" \t\r\n\f\v"):
+    if payload.is_blank:
         raise Invalid("The document is empty.")
-    if _IMAGES.match(given.data):
+    if _IMAGES.match(payload.head(IMAGE_HEAD_BYTES)):
         raise Invalid(NO_IMAGES)
 
 
@@ -104,7 +112,7 @@ def put(
     check(given)
     file = unsaved_file(
         name=clean_name(given.name),
-        data=given.data,
+        data=given.payload,
         mime_type=given.mime_type[:120],
         text=None,
         organization_id=library.organization_id,
@@ -219,23 +227,17 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
         changes["metadata"] = dict(given.metadata)
     if not _has_chunks(document):
         changes |= {"text": None, "pages": []}
-    _change(document, changes)
+    save_changes(document, changes)
     delete_document_files([old_file_id])
 
 
 def _try_again(document: Document) -> None:
     if document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
-        _change(document, dict(AFRESH))
+        save_changes(document, dict(AFRESH))
 
 
 def _has_chunks(document: Document) -> bool:
     return DocumentChunk.objects.filter(document=document).exists()
-
-
-def _change(document: Document, changes: Mapping[str, Any]) -> None:
-    for name, value in changes.items():
-        setattr(document, name, value)
-    document.save(update_fields=[*changes, "updated_at"])
 
 
 def delete_document_files(file_ids: list[UUID | None]) -> None:

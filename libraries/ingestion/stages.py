@@ -12,17 +12,17 @@ Ends documents that cannot be read or must stop. Faults of a provider are left t
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Final
 from uuid import UUID
 
-from django.core.files.storage import default_storage
-
 from amber.lib.database.connections import release_connections
+from amber.lib.errors import Unavailable
 from amber.lib.workers.leases import RunStoppedError, StopReason
 from engine.provider.model import ProviderError
 from libraries.chunking.chunker import Chunk, chunk
 from libraries.embedding.store import embed_texts
+from libraries.files.storage import seekable_bytes
 from libraries.ingestion import endings, progress, publication, switching
 from libraries.ingestion.claims import Batch, running_documents
 from libraries.ingestion.publication import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 WINDOW_CHUNKS: Final = 512
 """Chunks embedded between two checks for cancellation: four of a provider's usual batches."""
 FILE_GONE: Final = "The file this document was made from is gone. Upload it again."
+AWAY: Final = "Files cannot be read at the moment. Amber will try again automatically."
+AWAY_SECONDS: Final = 60.0
 LOCKED: Final = "Another worker still holds this document. Amber will try again automatically."
 LOCKED_SECONDS: Final = 30.0
 NO_TEXT: Final = "This document contains no text."
@@ -101,19 +103,24 @@ class _Pass:
             except ParserLost:
                 endings.end_lost(work.document)
                 self._forget(work)
+            except Unavailable:
+                endings.put_off(work.document, seconds=AWAY_SECONDS, why=AWAY)
+                self._forget(work)
         self._advance(stage)
 
     def _read(self, work: Work) -> None:
-        """Get the text, of an earlier attempt or parsed now. Raises Unreadable, ParserLost."""
+        """Get the text, of an earlier attempt or parsed now.
+
+        Raises Unreadable, ParserLost, and Unavailable if the storage of files cannot be reached.
+        """
         document = work.document
         if work.has_reached(DocumentStage.PARSED):
             document.refresh_from_db(fields=["text", "pages"])
             work.text, work.pages = document.text or "", tuple(document.pages)
             work.mime_type = document.mime_type
             return
-        data = _bytes_of(document)
         release_connections()
-        with work.time_stage(DocumentStage.PARSED):
+        with _bytes_of(document) as data, work.time_stage(DocumentStage.PARSED):
             said = document.file.mime_type if document.file else ""
             parsed = parse(data, name=document.path or document.name, mime_type=said)
         work.text, work.pages, work.mime_type = parsed.text, parsed.pages, parsed.mime_type
@@ -228,15 +235,17 @@ class _Pass:
         self._batch.documents.remove(work.document)
 
 
-def _bytes_of(document: Document) -> bytes:
-    """Read the document's bytes from the storage. Raises Unreadable if they are gone."""
-    try:
-        if document.file is not None:
-            with default_storage.open(document.file.path) as stored:
-                return bytes(stored.read())
-    except FileNotFoundError:
-        pass
-    raise Unreadable(FILE_GONE)
+@contextlib.contextmanager
+def _bytes_of(document: Document) -> Iterator[IO[bytes]]:
+    """Open the document's bytes. Raises Unreadable if they are gone, Unavailable."""
+    if document.file is None:
+        raise Unreadable(FILE_GONE)
+    with contextlib.ExitStack() as opened:
+        try:
+            stored = opened.enter_context(seekable_bytes(document.file.path))
+        except FileNotFoundError:
+            raise Unreadable(FILE_GONE) from None
+        yield stored
 
 
 def _count_embedded(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from amber.lib.tracing import names, spans
 from libraries.chunking.chunker import Chunk
 from libraries.models import Document, DocumentStage
 
@@ -67,7 +68,8 @@ class Work:
     @contextmanager
     def time_stage(self, stage: DocumentStage) -> Iterator[None]:
         began = time.monotonic()
-        yield
+        with spans.span(names.INDEX_STAGE.format(stage=stage)):
+            yield
         self.timings[stage] = round((time.monotonic() - began) * 1_000)
 
 

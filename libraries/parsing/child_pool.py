@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from libraries.parsing.child_process import TOO_SLOW, ChildEnded, ChildProcess, verdict
 from libraries.parsing.confinement import ParserLimits
+from libraries.parsing.frames import Body
 from libraries.parsing.result import ParsedText, Unreadable
 
 DOCUMENTS_PER_CHILD: Final = 200
@@ -53,15 +54,16 @@ class ChildPool:
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(MAX_CHILDREN)
 
-    def parse(self, content: bytes, *, kind: str, **said: str) -> ParsedText:
+    def parse(self, content: bytes | Body, *, kind: str, **said: str) -> ParsedText:
         """Parse a document in a child, which gets `kind` and what is `said` of it.
 
         Raises Unreadable, ParserLost.
         """
+        document = content if isinstance(content, Body) else Body(content)
         with self._places:
             child = self._take_child()
             try:
-                reply, body = child.ask({"kind": kind, **said}, content, ends_at=self._ends_at())
+                reply, body = child.ask({"kind": kind, **said}, document, ends_at=self._ends_at())
             except TimeoutError:
                 child.end()
                 raise Unreadable(TOO_SLOW) from None
@@ -121,6 +123,6 @@ _pool = ChildPool()
 atexit.register(_pool.close)
 
 
-def parse_in_child(content: bytes, *, kind: str, **said: str) -> ParsedText:
+def parse_in_child(content: Body, *, kind: str, **said: str) -> ParsedText:
     """Parse a document as `ChildPool.parse` does, with this process's children."""
     return _pool.parse(content, kind=kind, **said)

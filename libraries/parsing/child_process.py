@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from libraries.parsing.frames import PREFIX_BYTES, frame_head, lengths
+from libraries.parsing.frames import PREFIX_BYTES, Body, frame_head, lengths
 from libraries.parsing.result import MAX_TEXT_CHARS, ParserLost, Unreadable
 
 DAMAGED: Final = "The document is damaged or incomplete and cannot be read."
@@ -71,10 +71,10 @@ class ChildProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def ask(self, header: dict[str, Any], body: bytes, *, ends_at: float) -> tuple[Any, bytes]:
+    def ask(self, header: dict[str, Any], body: Body, *, ends_at: float) -> tuple[Any, bytes]:
         """Send a frame and return the answer. Raises ChildEnded, TimeoutError."""
         self.documents += 1
-        self.send(header, [body], body_bytes=len(body), ends_at=ends_at)
+        self.send(header, body.pieces(), body_bytes=body.size, ends_at=ends_at)
         return self.receive(ends_at=ends_at)
 
     def send(

@@ -1,11 +1,28 @@
 """Write and read the frames in which parent and child talk: a JSON header and bytes."""
 
+import io
 import json
 import struct
-from typing import Any, BinaryIO, Final
+from collections.abc import Iterator
+from typing import IO, Any, BinaryIO, Final
 
 _LENGTHS: Final = struct.Struct(">IQ")
 PREFIX_BYTES: Final = _LENGTHS.size
+PIECE_BYTES: Final = 1_048_576
+
+
+class Body:
+    """The bytes that a frame sends: in memory, or an open file that is read in pieces."""
+
+    def __init__(self, content: bytes | IO[bytes]) -> None:
+        self._stream: IO[bytes] = io.BytesIO(content) if isinstance(content, bytes) else content
+        self._stream.seek(0, io.SEEK_END)
+        self.size = self._stream.tell()
+
+    def pieces(self) -> Iterator[bytes]:
+        self._stream.seek(0)
+        while piece := self._stream.read(PIECE_BYTES):
+            yield piece
 
 
 def frame_head(header: dict[str, Any], body_bytes: int) -> bytes:

@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django.test import AsyncClient
 from django.utils import timezone
 
-from libraries.files.response import PIECE_BYTES
+from libraries.files.payload import PIECE_BYTES
 from libraries.models import File
 from libraries.tests.files import HTML, SVG, body_of, content, picture, stored
 from tests.personas import api
