@@ -4,7 +4,9 @@ Providers and models are platform-wide and created by operators. Keys are encryp
 (`amber.lib.secrets`).
 """
 
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Final
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.core.validators import MinValueValidator
@@ -16,6 +18,7 @@ from accounts.models import User, made_with
 from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.rows import Row, second_of
+from amber.lib.ids import least_id_at
 from engine.provider.dialects import DIALECTS
 from providers.parameter_checks import check_parameter_names, check_parameters
 from providers.presets import PRESETS
@@ -162,6 +165,23 @@ class UsageKind(models.TextChoices):
     EMBEDDING = "embedding"
     SPEECH = "speech"
     RERANK = "rerank"
+
+
+_CLOCKS: Final = timedelta(hours=1)
+"""How far the id and `created_at` of one call may lie apart."""
+
+
+def made_between(since: datetime | None, until: datetime | None) -> Q:
+    """Return the condition for calls from `since` to before `until`; None is no bound.
+
+    It bounds the ids, too: Postgres then looks only into the partitions that can hold such calls.
+    """
+    wanted = Q()
+    if since is not None:
+        wanted &= Q(created_at__gte=since, pk__gte=least_id_at(since - _CLOCKS))
+    if until is not None:
+        wanted &= Q(created_at__lt=until, pk__lt=least_id_at(until + _CLOCKS))
+    return wanted
 
 
 class UsageQuerySet(TenantQuerySet):

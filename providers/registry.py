@@ -10,6 +10,7 @@ processes, which only look up aliases, never pay for them.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import cast
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
+from amber.lib.tracing import spans
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.provider.model import Model, ModelProfile, ParameterRules, SystemPosition, Usage
 from engine.provider.offline import OfflineModel
@@ -25,6 +27,7 @@ from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
 from engine.provider.speech import OpenAISpeech
 from engine.provider.transcription import OpenAITranscription
 from engine.provider_fields import sender_of
+from providers.calls.traced import TracedEmbedder, TracedModel
 from providers.keys import decrypt_api_key
 from providers.models import (
     AUTO_ALIAS,
@@ -158,13 +161,15 @@ def engine_model(row: LanguageModel) -> Model:
     Cheap: all models of a provider share its connections.
     """
     if row.provider.is_offline:
-        return OfflineModel(profile_of(row))
-    return OpenAIModel(
-        profile_of(row),
-        base_url=row.provider.base_url,
-        api_key=decrypt_api_key(row.provider),
-        connect_seconds=settings.AMBER_CONNECT_SECONDS,
-    )
+        model: Model = OfflineModel(profile_of(row))
+    else:
+        model = OpenAIModel(
+            profile_of(row),
+            base_url=row.provider.base_url,
+            api_key=decrypt_api_key(row.provider),
+            connect_seconds=settings.AMBER_CONNECT_SECONDS,
+        )
+    return TracedModel(model, base_url=_base_url(row.provider)) if spans.is_on() else model
 
 
 def engine_embedder(
@@ -177,6 +182,15 @@ def engine_embedder(
 
     `on_usage` is called after each call of the provider.
     """
+    make = partial(_embedder, row, retry_policy)
+    if not spans.is_on():
+        return make(on_usage)
+    return TracedEmbedder(make, base_url=_base_url(row.provider), on_usage=on_usage)
+
+
+def _embedder(
+    row: EmbeddingModel, retry_policy: RetryPolicy, on_usage: Callable[[Usage], None] | None
+) -> Embedder:
     if row.provider.is_offline:
         return OfflineEmbedder(row.dimensions)
     return OpenAIEmbedder(
@@ -188,6 +202,10 @@ def engine_embedder(
         retry_policy=retry_policy,
         on_usage=on_usage,
     )
+
+
+def _base_url(provider: Provider) -> str:
+    return "" if provider.is_offline else provider.base_url
 
 
 def api_key_of(provider: Provider) -> str:

@@ -23,6 +23,8 @@ import structlog
 from django.conf import settings
 
 from amber.lib.database.connections import release_connections
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -70,6 +72,7 @@ def order_for_turn(question: str, candidates: Mapping[Key, str]) -> list[Key]:
     return [*(keys[place] for place, _ in order), *keys[SHOWN:]]
 
 
+@trace(names.RERANK, kind="client")
 def rerank(
     query: str, texts: Sequence[str], *, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.sign_in.authentication import principal_of
+from amber.lib.database.replica import may_be_stale
 from amber.lib.rest.csv_text import CSVRenderer, csv_response
 from amber.lib.rest.wire import JSONRenderer
 from providers.api.schema import (
@@ -41,6 +42,7 @@ class UsageView(GenericAPIView[UsageRecord]):
     @extend_schema(
         responses=UsagePageSerializer, parameters=USAGE_PARAMETERS, operation_id="usage_list"
     )
+    @may_be_stale
     def get(self, request: Request) -> Response:
         """List provider calls, newest first, or their sums. You see your own calls; admins see
         those of the whole organization."""
@@ -65,6 +67,7 @@ class UsageExportView(APIView):
         },
         operation_id="usage_export",
     )
+    @may_be_stale
     def get(self, request: Request) -> HttpResponse:
         """Export sums of usage as CSV, with names beside ids. You see your own calls; admins see
         those of the whole organization."""

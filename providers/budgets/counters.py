@@ -34,6 +34,7 @@ from providers.models import (
     BudgetPeriod,
     BudgetUnit,
     UsageRecord,
+    made_between,
 )
 
 KEPT: Final = timedelta(days=70)
@@ -150,7 +151,9 @@ def forget_counters() -> None:
 
 def _sum_used(budget: Budget, since: datetime) -> dict[str, Decimal]:
     """Sum what was used since then, by subject, from the ledger."""
-    rows = UsageRecord.objects.filter(organization_id=budget.organization_id, created_at__gte=since)
+    rows = UsageRecord.objects.filter(
+        made_between(since, None), organization_id=budget.organization_id
+    )
     if budget.assistant_id is not None:
         rows = rows.filter(assistant_id=budget.assistant_id)
     tokens = F("prompt_tokens") + F("completion_tokens")

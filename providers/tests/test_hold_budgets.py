@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connections, transaction
 
-from accounts.services import rotate_api_key
+from accounts.key_services import rotate_api_key
 from amber.lib.errors import RateLimited
 from engine.provider.model import Usage
 from providers.budgets import reservations

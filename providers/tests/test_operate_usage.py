@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from accounts.key_services import rotate_api_key
 from accounts.models import User
-from accounts.services import rotate_api_key
 from engine.provider.model import Usage
 from providers.budgets import reservations
 from providers.models import Budget, BudgetCounter, UsageRecord

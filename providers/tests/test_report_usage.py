@@ -2,7 +2,7 @@ import csv
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,6 +14,7 @@ from tests.personas import api
 ALL = "/api/v1/usage/"
 USUAL = Usage(3, 2, 1)
 TODAY = datetime.now(UTC).date()
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -31,7 +32,10 @@ def record(new_model):
             **fields,
         )
         at = datetime.now(UTC) - timedelta(days=days_ago)
-        UsageRecord.objects.filter(pk=row.pk).update(created_at=at)
+        # An id holds its time, and reports look at both.
+        dated = UUID(int=row.pk.int - (int(days_ago * DAY_MS) << 80))
+        UsageRecord.objects.filter(pk=row.pk).update(id=dated, created_at=at)
+        row.pk = dated
         return row
 
     return write

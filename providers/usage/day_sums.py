@@ -17,16 +17,13 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
-from amber.lib.ids import least_id_at
-from providers.models import UsageKind, UsageRecord
+from providers.models import UsageKind, UsageRecord, made_between
 
 SHOWN_DAYS: Final = 14
 KEPT_DAYS: Final = SHOWN_DAYS + 2
 FRESH_SECONDS: Final = 60
 LATE: Final = timedelta(hours=1)
 """A call of yesterday may be written today; after this long no longer."""
-_CLOCKS: Final = timedelta(hours=1)
-"""How far an id and `created_at` of one row may lie apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ def keep_past_days() -> None:
 def _sum(days: Sequence[date]) -> dict[date, DaySum]:
     """Sum these days: one query over the ids from the earliest of them on."""
     since = datetime.combine(min(days), time(), UTC)
-    rows = UsageRecord.objects.filter(pk__gte=least_id_at(since - _CLOCKS), created_at__gte=since)
+    rows = UsageRecord.objects.filter(made_between(since, None))
     summed = (
         rows.annotate(day=TruncDate("created_at", tzinfo=UTC))
         .order_by()

@@ -19,7 +19,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from amber.lib.errors import Invalid
-from providers.models import UsageKind, UsageRecord
+from providers.models import UsageKind, UsageRecord, made_between
 
 YEARS: Final = range(1970, 9_999)
 MAX_DAYS: Final = 366
@@ -93,12 +93,9 @@ class UsageFilters:
         return f"{self.since}-to-{self.until}"
 
     def applied_to(self, rows: "QuerySet[UsageRecord]") -> "QuerySet[UsageRecord]":
-        wanted = Q(**dict(self.equal))
-        if self.since is not None:
-            wanted &= Q(created_at__gte=_midnight(self.since))
-        if self.until is not None:
-            wanted &= Q(created_at__lt=_midnight(self.until + timedelta(days=1)))
-        return rows.filter(wanted)
+        since = None if self.since is None else _midnight(self.since)
+        until = None if self.until is None else _midnight(self.until + timedelta(days=1))
+        return rows.filter(Q(**dict(self.equal)), made_between(since, until))
 
 
 def read_groups(said: str) -> list[str]:

@@ -14,10 +14,13 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
+from amber.lib.tracing import names, spans
 
 logger = structlog.get_logger(__name__)
 
 QUEUES: Final = ("chat", "ingest")
+TRACE_HEADER: Final = "trace_parent"
+"""The header of a message that names the span which sent it."""
 SEND_SECONDS: Final = 2.0
 """A Redis that hangs must not hang a request; the worker's own connections may wait for longer."""
 
@@ -34,12 +37,26 @@ def _sender() -> Celery:
 
 def enqueue(queue: str, task: str, *arguments: str) -> None:
     """Send the queue's workers a message to run `task(*arguments)`. One round trip to Redis."""
+    with spans.span(names.SEND.format(queue=queue), _about(queue), kind="producer"):
+        _send(queue, task, arguments)
+
+
+def _send(queue: str, task: str, arguments: tuple[str, ...]) -> None:
+    headers = {TRACE_HEADER: parent} if (parent := spans.trace_parent()) else None
     try:
-        _sender().send_task(task, args=arguments, queue=queue, retry=False)
+        _sender().send_task(task, args=arguments, queue=queue, retry=False, headers=headers)
     except (OperationalError, RedisError, OSError) as exc:
         logger.warning(
             "message_not_enqueued", task=task, arguments=arguments, reason=type(exc).__name__
         )
+
+
+def _about(queue: str) -> spans.Attributes:
+    return {
+        names.MESSAGING_SYSTEM: "celery",
+        names.MESSAGING_DESTINATION: queue,
+        names.MESSAGING_OPERATION: "send",
+    }
 
 
 def waiting(queue: str) -> int:
