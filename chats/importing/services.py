@@ -4,7 +4,6 @@ What was written for an import that then failed is undone, the bytes of files to
 sealed at once, since the first question may need them.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
 import structlog
 from django.conf import settings
 from django.db import DataError, IntegrityError, connection, transaction
@@ -30,10 +28,10 @@ from chats.events.changes import tell_of_chats
 from chats.importing.converted import NOT_CONTAINED, ConvertedChat, SentFile, dict_of, text_of
 from chats.importing.documents import read_conversations
 from chats.importing.formats import format_of
+from chats.importing.known_chats import find_known, hash_content, source_of
 from chats.importing.parts import Parts
 from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
-from chats.messages.tool_calls import StoredToolCall
 from chats.messages.wire import (
     ImportedChatWire,
     ImportReportWire,
@@ -43,7 +41,6 @@ from chats.messages.wire import (
 )
 from chats.models import Chat, ChatMessage
 from chats.queue import enqueue_sealing
-from engine.provider_fields import storable
 from libraries.files.services import prepare_file, save_file
 from libraries.files.storage import erase_bytes
 from libraries.models import File
@@ -267,9 +264,9 @@ class ChatImporter:
             raise Invalid(UNKNOWN)
         given = found.convert(conversation)
         assistant = self._assistant(given)
-        source = None if self._options.is_copied else self._source_of(found.name, given)
-        content_hash = _content_hash(given)
-        chat = _find_known(self._principal, source, content_hash) if source else None
+        source = None if self._options.is_copied else source_of(self._principal, found.name, given)
+        content_hash = hash_content(given)
+        chat = find_known(self._principal, source, content_hash) if source else None
         is_new = chat is None
         if chat is None:
             chat = self._new_chat(given, assistant, source, content_hash)
@@ -298,14 +295,6 @@ class ChatImporter:
         if found is None and bound_id:
             found = find_visible(Assistant, self._principal, bound_id)
         return found
-
-    def _source_of(self, format_name: str, given: ConvertedChat) -> str:
-        """Return the mark of where the chat comes from, and who takes it in: a bound key sees no
-        other's chats."""
-        bound_key = self._principal.key if self._principal.is_bound_key else None
-        who = (self._principal.user_id, self._principal.guest_id, bound_key and bound_key.pk)
-        said = "|".join([*map(str, who), format_name, given.source_id])
-        return hashlib.sha256(said.encode()).hexdigest()
 
     def _new_chat(
         self,
@@ -410,15 +399,6 @@ class ChatImporter:
         return file
 
 
-def _find_known(principal: Principal, source: str, content_hash: str) -> Chat | None:
-    """Return the chat that was made of the same before. One that expired makes way."""
-    rows = Chat.objects.filter(
-        organization_id=principal.organization_id, import_source=source, import_hash=content_hash
-    )
-    rows.past_expiry().update(import_source=None, import_hash=None)
-    return rows.select_related("assistant").first()
-
-
 def _give_assistant(chat: Chat, assistant: Assistant | None) -> None:
     """Give a known chat an assistant if it has none that its user may use."""
     if assistant is not None and not chat.can_be_asked:
@@ -431,45 +411,6 @@ def _not_taken(given: ConvertedChat) -> list[NotTakenWire]:
         {"kind": kind, "count": count, "reason": reason}
         for (kind, reason), count in given.not_taken.items()
     ]
-
-
-def _content_hash(given: ConvertedChat) -> str:
-    """Hash what was said in the chat, and in which order."""
-    made = hashlib.sha256()
-    places: dict[Any, int] = {
-        message.get("id"): place for place, message in enumerate(given.messages)
-    }
-    for message in ({**given.chat, "parent_id": None}, *given.messages):
-        file = message.get("file")
-        said = {
-            **{name: value for name, value in message.items() if name not in _NOT_SAID},
-            **_said_of_call(message.get("tool_call")),
-            "parent": places.get(message.get("parent_id")),
-            "file": file
-            and [file.name, file.reference, hashlib.sha256(file.data or b"").hexdigest()],
-        }
-        made.update(orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS))
-    return made.hexdigest()
-
-
-def _said_of_call(call: Any) -> dict[str, Any]:
-    """Return of a call what is stored, whatever else an export has in it."""
-    if not isinstance(call, Mapping):
-        return {}
-    texts = {name: call.get(name) for name in StoredToolCall.__annotations__ if name in call}
-    return {
-        "tool_call": {
-            name: storable(value)
-            for name, value in texts.items()
-            if value is None or isinstance(value, str)
-        }
-    }
-
-
-_NOT_SAID: Final = frozenset(
-    {"id", "parent_id", "file", "provider_fields", "reasoning", "active_leaf_id"}
-)
-"""Ids, and what was not said."""
 
 
 def _seen_assistants(

@@ -18,8 +18,8 @@ from amber.lib.database.cached_update import insert_row, update_row
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Missing
 from amber.lib.ids import new_id
-from amber.lib.search.words import tsvector_literal
 from assistants.models import Assistant
+from chats.messages import search
 from chats.messages.block_paths import mark_active_path
 from chats.messages.hidden_fields import seal_fields
 from chats.messages.roles import POLICIES
@@ -307,7 +307,8 @@ def new_row(
         role=role,
         content=content,
         hidden=POLICIES[role].is_hidden,
-        search=tsvector_literal(content) if POLICIES[role].is_searched else None,
+        search=search.index_message(chat, content) if POLICIES[role].is_searched else None,
+        words_version=search.WORDS_VERSION,
         **fields,
     )
     message.opening = _opening_of(message, parent)
