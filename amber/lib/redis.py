@@ -14,6 +14,11 @@ wait, RESP2 is spoken (servers from 6.2 on), and **nothing is repeated**: after 
 nobody knows whether an INCR or an XADD was executed, so the caller decides. Connections that died
 while idle are noticed and replaced when they are taken from the pool.
 
+Behind sentinels (`redis+sentinel://`, `amber.lib.redis_address`) each new connection asks them for the
+primary. After a failover the old connections end, by themselves or with the first write that a demoted
+primary refuses, and the next ones lead to the new primary. `open_client` opens all of a process's
+connections to Redis but Celery's own.
+
 Redis must not hold anything that cannot be rebuilt from Postgres.
 """
 
@@ -21,7 +26,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -30,8 +35,13 @@ import redis
 import redis.asyncio
 from django.conf import settings
 from redis.asyncio.retry import Retry as AsyncRetry
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from redis.sentinel import Sentinel, SentinelConnectionPool
+
+from amber.lib.redis_address import WatchedRedis, sentinel_options, watched_redis
 
 # Redis answers in under a millisecond; 2 s without an answer is an outage, not load.
 SHORT_TIMEOUT_SECONDS: Final = 2.0
@@ -73,7 +83,7 @@ def client() -> redis.Redis:
         with _lock:
             found = _clients.get(name)
             if found is None:
-                found = _clients[name] = _new_client(settings.REDIS_URL)
+                found = _clients[name] = open_client(settings.REDIS_URL)
     return found
 
 
@@ -135,6 +145,8 @@ async def close_async_clients() -> None:
     for each in _async_clients.pop(asyncio.get_running_loop(), {}).values():
         await each.aclose()
         await each.connection_pool.disconnect()
+        if isinstance(each.connection_pool, AsyncSentinelPool):
+            await each.connection_pool.sentinel_manager.aclose()
 
 
 def _loop_client(*, blocking: bool) -> redis.asyncio.Redis:
@@ -145,18 +157,49 @@ def _loop_client(*, blocking: bool) -> redis.asyncio.Redis:
     return of_loop[name]
 
 
-def _new_client(url: str) -> redis.Redis:
-    pool = redis.BlockingConnectionPool.from_url(
-        url, retry=Retry(NoBackoff(), 0), **_pool_options(blocking=False)
+class _SentinelPool(SentinelConnectionPool, redis.BlockingConnectionPool):
+    """A pool of the primary's connections that lets callers wait."""
+
+
+class _AsyncSentinelPool(AsyncSentinelPool, redis.asyncio.BlockingConnectionPool):
+    """The same for an event loop."""
+
+
+def open_client(url: str) -> redis.Redis:
+    """Return a client of its own for threads; `client` is the one that they share."""
+    options = {**_pool_options(blocking=False), "retry": Retry(NoBackoff(), 0)}
+    if (watched := watched_redis(url)) is None:
+        return redis.Redis(connection_pool=redis.BlockingConnectionPool.from_url(url, **options))
+    sentinel = Sentinel(  # type: ignore[no-untyped-call]
+        watched.sentinels,
+        sentinel_kwargs={**sentinel_options(watched), "retry": Retry(NoBackoff(), 0)},
     )
-    return redis.Redis(connection_pool=pool)
+    options |= _primary_options(watched)
+    found = sentinel.master_for(  # type: ignore[no-untyped-call]
+        watched.service, connection_pool_class=_SentinelPool, **options
+    )
+    return cast(redis.Redis, found)
 
 
 def _new_async_client(url: str, *, blocking: bool) -> redis.asyncio.Redis:
-    pool = redis.asyncio.BlockingConnectionPool.from_url(
-        url, retry=AsyncRetry(NoBackoff(), 0), **_pool_options(blocking=blocking)
+    options = {**_pool_options(blocking=blocking), "retry": AsyncRetry(NoBackoff(), 0)}
+    if (watched := watched_redis(url)) is None:
+        pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options)
+        return redis.asyncio.Redis(connection_pool=pool)
+    sentinel = AsyncSentinel(  # type: ignore[no-untyped-call]
+        watched.sentinels,
+        sentinel_kwargs={**sentinel_options(watched), "retry": AsyncRetry(NoBackoff(), 0)},
     )
-    return redis.asyncio.Redis(connection_pool=pool)
+    options |= _primary_options(watched)
+    found = sentinel.master_for(
+        watched.service, connection_pool_class=_AsyncSentinelPool, **options
+    )
+    return cast(redis.asyncio.Redis, found)
+
+
+def _primary_options(watched: WatchedRedis) -> dict[str, Any]:
+    tls = {"ssl": True, **watched.tls} if watched.tls else {}
+    return {"db": watched.db, **watched.login, **tls}
 
 
 def _pool_options(*, blocking: bool) -> dict[str, Any]:

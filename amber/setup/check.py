@@ -1,12 +1,13 @@
 """Say in one sentence what is wrong with the settings: `python -m amber.setup.check`, before a start.
 
-With `--servers` it also knocks at the servers that DATABASE_URL and REDIS_URL name. Ends with 1 if
+With `--servers` it also knocks at the servers that DATABASE_URL, REDIS_URL and AMBER_FILES_URL name. Ends with 1 if
 something is wrong. It must not show a password, and writes nothing.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -48,21 +49,36 @@ def _wrong_settings() -> Iterator[str]:
 
 def _absent_servers(given: Mapping[str, str]) -> Iterator[str]:
     """Knock at the servers that are given, as the owner at Postgres: it is the first to log in."""
+    from amber import settings
+
     name = next((n for n in _OWNERS if os.environ.get(n)), "")
-    if given["DATABASE_URL"] and (why := _postgres_refusal(os.environ[name])):
+    if given["DATABASE_URL"] and (why := _postgres_refusal(settings.AMBER_DATABASES["owner"])):
         yield f"{name} names a Postgres that cannot be reached: {why}."
     if given["REDIS_URL"] and (why := _redis_refusal(given["REDIS_URL"])):
         yield f"REDIS_URL names a Redis that cannot be reached: {why}."
+    for name in ("AMBER_FILES_URL", "AMBER_FILES_OLD_URL"):
+        if why := _storage_refusal(name):
+            yield f"{name} names a place for files that cannot be used: {why}."
 
 
-_OWNERS = ("AMBER_OWNER_DATABASE_URL", "AMBER_SYSTEM_DATABASE_URL", "DATABASE_URL")
+_OWNERS = (
+    "AMBER_DATABASE_DIRECT_URL",
+    "AMBER_OWNER_DATABASE_URL",
+    "AMBER_SYSTEM_DATABASE_URL",
+    "DATABASE_URL",
+)
+"""The first that is given says where the owner logs in."""
 
 
-def _postgres_refusal(url: str) -> str:
+def _postgres_refusal(database: Mapping[str, Any]) -> str:
     import psycopg
 
+    place = {"host": database["HOST"], "port": database["PORT"], "dbname": database["NAME"]}
+    login = {"user": database["USER"], "password": database["PASSWORD"]}
+    options = {**database["OPTIONS"], "connect_timeout": KNOCK_SECONDS}
+    known = {name: value for name, value in (place | login).items() if value}
     try:
-        psycopg.connect(url, connect_timeout=KNOCK_SECONDS).close()
+        psycopg.connect(**known, **options).close()
     except psycopg.Error as exc:
         return _first_line(exc)
     return ""
@@ -71,15 +87,28 @@ def _postgres_refusal(url: str) -> str:
 def _redis_refusal(url: str) -> str:
     import redis
 
-    client = redis.Redis.from_url(
-        url, socket_connect_timeout=KNOCK_SECONDS, socket_timeout=KNOCK_SECONDS
-    )
+    from amber.lib.redis import open_client
+
+    client = open_client(url)
     try:
         client.ping()
     except (redis.RedisError, OSError) as exc:
         return _first_line(exc)
     finally:
         client.close()
+    return ""
+
+
+def _storage_refusal(name: str) -> str:
+    from amber.lib.storage.address import read_storage
+    from amber.lib.storage.files import open_storage
+
+    entry = read_storage(name)
+    try:
+        if entry:
+            open_storage(entry).check()
+    except OSError as exc:
+        return _first_line(exc)
     return ""
 
 

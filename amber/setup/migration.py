@@ -6,14 +6,44 @@ them to read, so here the changed one alone is made anew; what runs Python gets 
 Django. A test compares the two databases. An existing one is Django's own affair.
 """
 
+import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
-from django.core.management import call_command
+import structlog
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
-from django.db import connection
+from django.db import OperationalError, connection
+from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.state import ProjectState
+from psycopg.errors import LockNotAvailable
+
+logger = structlog.get_logger(__name__)
+
+LOCK_SECONDS: Final = 3
+"""Below AMBER_LOCK_SECONDS: no request fails because a migration has waited."""
+STATEMENT_SECONDS: Final = 60
+PAUSES_SECONDS: Final = (1, 2, 4, 8, 15, 30)
+BLOCKED: Final = (
+    "A migration waited for a lock that others hold, and gave up. Nothing is half done: run this again. "
+    "docs/operations.md (When a migration waits) says how to find who holds the lock."
+)
+_UNFINISHED: Final = (
+    "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid"
+)
+
+
+class _PatientExecutor(MigrationExecutor):
+    """Gives each migration its limits: what builds indexes concurrently locks nobody out, and may take hours."""
+
+    def apply_migration(self, state: Any, migration: Migration, *args: Any, **kwargs: Any) -> Any:
+        if _is_concurrent(migration):
+            _limit(lock_seconds=0, statement_seconds=0)
+            _drop_unfinished(migration)
+        else:
+            _limit(lock_seconds=LOCK_SECONDS, statement_seconds=STATEMENT_SECONDS)
+        return super().apply_migration(state, migration, *args, **kwargs)
 
 
 class _NewDatabaseState(ProjectState):
@@ -32,31 +62,52 @@ class _NewDatabaseState(ProjectState):
             self._reload(set(models))  # type: ignore[attr-defined]
 
 
-class _NewDatabaseExecutor(MigrationExecutor):
+class _NewDatabaseExecutor(_PatientExecutor):
     def _create_project_state(self, with_applied_migrations: bool = False) -> ProjectState:
         made: ProjectState = super()._create_project_state(with_applied_migrations)  # type: ignore[misc]
         return _for_new_database(made)
 
 
+class MigrationBlocked(Exception):
+    """A migration waited for a lock, and gave up; the message says what to do."""
+
+
 def migrate() -> None:
-    """Apply waiting migrations. With none it skips Django's signals, half of the time."""
-    executor = _NewDatabaseExecutor(connection)
+    """Apply waiting migrations. With none it skips Django's signals, half of the time.
+
+    A migration that waits for a lock holds up everybody who comes after it, so it gives up after LOCK_SECONDS, and
+    tries again after a pause. Raises MigrationBlocked in the end; what was applied before stays applied.
+    """
+    executor = _PatientExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if not plan:
         return
-    with connection.cursor() as cursor:
-        # Rather fail than block everybody's queries while waiting for a lock.
-        cursor.execute("SET lock_timeout = '3s'")
-        cursor.execute("SET statement_timeout = '60s'")
     if executor.loader.applied_migrations:
-        call_command("migrate", verbosity=0)
+        _migrate_in_use()
     else:
-        _migrate_new(executor, plan)
+        _apply(_NewDatabaseExecutor(connection))
     connection.close()
 
 
-def _migrate_new(executor: MigrationExecutor, plan: list[Any]) -> None:
-    """Apply all migrations to an empty database, with the signals that Django's command sends."""
+def _migrate_in_use() -> None:
+    for pause_seconds in (*PAUSES_SECONDS, None):
+        try:
+            _apply(_PatientExecutor(connection))
+            return
+        except OperationalError as error:
+            if not isinstance(error.__cause__, LockNotAvailable):
+                raise
+            if pause_seconds is None:
+                raise MigrationBlocked(BLOCKED) from error
+        logger.warning("migration_waits", seconds=pause_seconds)
+        connection.close()
+        time.sleep(pause_seconds)
+
+
+def _apply(executor: MigrationExecutor) -> None:
+    """Apply what waits, with the signals that Django's command sends."""
+    targets = executor.loader.graph.leaf_nodes()
+    plan = executor.migration_plan(targets)
     before = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]
     about: dict[str, Any] = {
         "verbosity": 0,
@@ -65,9 +116,33 @@ def _migrate_new(executor: MigrationExecutor, plan: list[Any]) -> None:
         "plan": plan,
     }
     emit_pre_migrate_signal(**about, apps=before.apps)
-    after = executor.migrate(executor.loader.graph.leaf_nodes(), plan, state=before.clone())
+    after = executor.migrate(targets, plan, state=before.clone())
     after.clear_delayed_apps_cache()
     emit_post_migrate_signal(**about, apps=after.apps)
+
+
+def _is_concurrent(migration: Migration) -> bool:
+    return bool(migration.operations) and all(
+        isinstance(each, (AddIndexConcurrently, RemoveIndexConcurrently))
+        for each in migration.operations
+    )
+
+
+def _limit(*, lock_seconds: int, statement_seconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{lock_seconds}s'")
+        cursor.execute(f"SET statement_timeout = '{statement_seconds}s'")
+
+
+def _drop_unfinished(migration: Migration) -> None:
+    """Drop indexes that an interrupted build left: they are invalid, and their names are taken."""
+    for operation in migration.operations:
+        if isinstance(operation, AddIndexConcurrently):
+            with connection.cursor() as cursor:
+                cursor.execute(_UNFINISHED, [operation.index.name])
+                if cursor.fetchone():
+                    name = connection.ops.quote_name(operation.index.name)
+                    cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
 
 
 def _for_new_database(state: ProjectState) -> _NewDatabaseState:

@@ -1,5 +1,10 @@
-"""Manage the database connections of a thread that is going to wait for somebody else."""
+"""Manage a thread's database connections: give them back, have one of its own, go past PgBouncer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
 from django.db import connections
 
 
@@ -21,3 +26,37 @@ def use_own_connection() -> None:
     own = connections["default"].copy()
     own.settings_dict["OPTIONS"].pop("pool", None)
     connections["default"] = own
+
+
+@contextmanager
+def past_pooler() -> Iterator[None]:
+    """Let this thread's default connection lead to Postgres itself inside of the block.
+
+    For what a session must keep from one statement to the next. It is of the same login, and outside of the
+    pool. Without AMBER_DATABASE_DIRECT_URL the connection stays what it is.
+    """
+    if not settings.AMBER_DATABASE_DIRECT:
+        yield
+        return
+    outer: Any = connections["default"]
+    outer.close()
+    inner = outer.copy()
+    inner.settings_dict.update(settings.AMBER_DATABASE_DIRECT)
+    connections["default"] = inner
+    try:
+        yield
+    finally:
+        inner.close()
+        connections["default"] = outer
+
+
+def keeps_session() -> bool:
+    """Return whether this thread's connection has a session of Postgres to itself. One query.
+
+    PgBouncer tells a number of its own where Postgres tells its process.
+    """
+    connected: Any = connections["default"]
+    with connected.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    return bool(pid == connected.connection.info.backend_pid)

@@ -121,6 +121,13 @@ class LeasedQuerySet(models.QuerySet[Any]):
         """Queue the row again; the attempt counts."""
         self._leave(row, status=QUEUED, **changes)
 
+    def return_claim(self, pk: UUID, *, worker: str) -> bool:
+        """Queue a row that this worker has claimed and could not begin; whether it did. The attempt counts,
+        and the last one is left to the sweep. Only before the lease runs out: there is no fence here."""
+        held = self.filter(pk=pk, worker=worker, status=RUNNING)
+        mine = held.filter(attempt__lt=settings.AMBER_MAX_ATTEMPTS)
+        return bool(mine.update(status=QUEUED, **NO_WORKER, updated_at=Now()))
+
     def _leave(self, row: "Leased", **changes: Any) -> bool:
         return bool(self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now()))
 

@@ -125,7 +125,7 @@ def _connected_as(alias: str) -> Iterator[None]:
     holds a connection of the other.
     """
     outer: Any = connections[DEFAULT]
-    if SYSTEM not in connections.settings or outer.alias == alias:
+    if SYSTEM not in connections.settings or (outer.alias == SYSTEM) == (alias == SYSTEM):
         yield
         return
     if outer.in_atomic_block:

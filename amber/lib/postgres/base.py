@@ -11,6 +11,9 @@ first one; a statement outside of a transaction is sent in one pipeline with it,
 as one. So it ends with the transaction, and is safe behind PgBouncer in transaction mode. In a
 transaction it costs 17 µs, in a pipeline of its own 34: several reads are cheaper in a transaction.
 
+The same statement says how long a web process waits for a lock (LOCK_SECONDS), on the system's connection it alone:
+one ALTER TABLE that waits would hold up all that come after it.
+
 Statements are prepared by Postgres when a connection has made them five times
 (`settings.AMBER_PREPARED_STATEMENTS`), which saves most of what a small one costs: planning it, with
 the policies of its tables. Searches keep plans of their own (`amber.lib.database.plans`), since the best one
@@ -71,8 +74,11 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
     def reconnect_failed(self) -> None:
         """Ask for a connection: nothing else lets the pool grow for those who wait already.
 
-        Runs in the pool's own thread, and gives up at once: what counts is that it was asked for.
+        Runs in the pool's own thread, and gives up at once: what counts is that it was asked for. A pool that
+        may be empty leaves a server alone that nobody waits for.
         """
+        if not self.min_size and not self.get_stats()["requests_waiting"]:
+            return
         with contextlib.suppress(PoolTimeout), self.connection(timeout=0.001):
             pass
 
@@ -90,6 +96,11 @@ TENANT_ROLE: Final = "TENANT_ROLE"
 may take any; elsewhere the login itself is the role."""
 
 
+LOCK_SECONDS: Final = "LOCK_SECONDS"
+"""Key of a database's settings: how long a statement waits for a lock; none or 0 is for ever."""
+
+
+_LIMIT_LOCKS: Final = "set_config('lock_timeout', %s, true)"
 _SAY: Final = (
     "SELECT set_config('amber.organization', %s, true), set_config('amber.user', %s, true)"
 )
@@ -217,16 +228,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Whether the open transaction, or the one that the next statement is, does not know the
         tenant. Not where no policy binds the login, nor in a transaction that failed: it takes
         nothing but its end."""
-        if self.alias == SYSTEM:
+        if self.alias == SYSTEM and not self._lock_timeout:
             return False
         assert self.connection is not None
         status = self.connection.pgconn.transaction_status
         if status == TransactionStatus.IDLE:
             self._said = None
-        return status != TransactionStatus.INERROR and current_tenant() != self._said
+        if status == TransactionStatus.INERROR:
+            return False
+        return self._is_new if self.alias == SYSTEM else current_tenant() != self._said
 
     def tenant_settings(self) -> tuple[str, list[str]]:
-        """Return the statement that sets the tenant for a transaction, and its values."""
+        """Return the statement that sets the tenant for a transaction, and its values.
+
+        A new transaction learns with it how long it may wait for a lock. Said once: who has set another limit in
+        it keeps that one.
+        """
+        limits = [self._lock_timeout] if self._lock_timeout and self._is_new else []
+        if self.alias == SYSTEM:
+            return f"SELECT {_LIMIT_LOCKS}", limits
+        said, values = self._tenant_settings()
+        return (f"{said}, {_LIMIT_LOCKS}" if limits else said), values + limits
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether the open transaction has been told nothing, or may have forgotten it."""
+        return self._said is None or self._said is _UNSURE
+
+    @property
+    def _lock_timeout(self) -> str:
+        seconds = self.settings_dict.get(LOCK_SECONDS) or 0
+        return f"{seconds * 1_000:.0f}" if seconds else ""
+
+    def _tenant_settings(self) -> tuple[str, list[str]]:
         tenant = current_tenant()
         values = [
             str((tenant and tenant.organization_id) or ""),
