@@ -9,5 +9,5 @@ from operations.maintenance import periodic_jobs
 
 
 @shared_task(name="operations.run_periodic_job")
-def run_periodic_job(name: str) -> None:
+def run_periodic_job(name: str, *_: str) -> None:
     periodic_jobs.run(name)

@@ -33,6 +33,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "digest_turns": Schedule(5, "chats.digest.digest.digest_turns"),
     "embed_waiting_blocks": Schedule(60, "chats.digest.blocks.embed_waiting"),
     "reindex_waiting_blocks": Schedule(60, "chats.digest.blocks.reindex_waiting"),
+    "add_person_words": Schedule(60, "chats.digest.message_words.add_person_words"),
     "reindex_waiting_memories": Schedule(60, "memory.facts.words.reindex_waiting"),
     "embed_waiting_memories": Schedule(60, "memory.recall.embedding.embed_waiting"),
     "expire_old_chats": Schedule(3_600, "operations.privacy.retention.expire_old_chats"),
@@ -47,6 +48,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     ),
     "forget_unused_applications": Schedule(3_600, "accounts.sign_in.applications.forget_unused"),
     "delete_expired_files": Schedule(600, "libraries.files.storage.delete_expired_files"),
+    "erase_orphans": Schedule(600, "libraries.files.storage.erase_orphans"),
     "forget_dead_workers": Schedule(600, "operations.maintenance.heartbeats.forget_dead_workers"),
     "tend_indexes": Schedule(60, "libraries.embedding.vector_index.tend_indexes"),
     "survey_libraries": Schedule(60, "libraries.retrieval.survey.survey_libraries"),
@@ -61,6 +63,8 @@ PERIODIC_JOBS: dict[str, Schedule] = {
     "forget_mails": Schedule(3_600, "accounts.mail.delivery.forget_mails"),
     "forget_webhook_deliveries": Schedule(3_600, "public_api.webhooks.delivery.forget_deliveries"),
     "keep_past_days": Schedule(3_600, "providers.usage.day_sums.keep_past_days"),
+    "tend_partitions": Schedule(3_600, "operations.partitions.upkeep.tend_partitions"),
+    "forget_usage": Schedule(3_600, "operations.partitions.retention.forget_usage"),
     "forget_counters": Schedule(3_600, "providers.budgets.counters.forget_counters"),
 }
 

@@ -4,9 +4,11 @@ A listener on Redis receives cancel requests at once; lease renewal finds those 
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Final
 from uuid import UUID
 
 import redis
@@ -33,6 +35,7 @@ logger = structlog.get_logger(__name__)
 OVERDUE_SECONDS = 10.0
 """A turn queued for longer has lost its message, unless the queue is simply long."""
 
+_ID: Final = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RECONNECT_SECONDS = 0.5
 _SILENCE_SECONDS = 3.0
 """After this silence Redis is pinged: a half-open connection is noticed within twice the time."""
@@ -96,9 +99,10 @@ async def _hear_cancels() -> None:
 
 
 def _hear(said: bytes) -> None:
+    """Do what is said: a turn's id cancels it. Words of a newer release are passed over."""
     if said == claims.WAITING_MESSAGE:
         claims.note_waiting()
-    else:
+    elif _ID.fullmatch(said):
         running_turns.stop(UUID(said.decode()), StopReason.CANCELLED)
 
 

@@ -1,0 +1,1 @@
+"""Measure what partitions cost and save (docs/scaling.md)."""

@@ -1,0 +1,1 @@
+"""Commands of the platform as a whole."""
