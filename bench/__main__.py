@@ -18,6 +18,7 @@ import uvloop
 
 from bench import (
     context_assembly,
+    fairness,
     footprint,
     idle_pages,
     ingestion,
@@ -25,6 +26,7 @@ from bench import (
     report,
     soak,
     streams,
+    tracing_cost,
 )
 from bench.anatomy.anatomy import anatomy
 from bench.loadgen import say
@@ -38,7 +40,9 @@ CONTEXT = "context"
 SEARCH = "search"
 SOAK = "soak"
 ANATOMY = "anatomy"
+FAIRNESS = "fairness"
 IDLE_PAGES = "idle-pages"
+TRACES = "traces"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -75,9 +79,15 @@ def main() -> int:
         if SEARCH in wanted:
             say(f"{SEARCH}:")
             findings += library_search.library_search(place, provider_url, is_quick=options.quick)
+        if FAIRNESS in wanted:
+            say(f"{FAIRNESS}:")
+            findings += fairness.fairness(place, provider_url, is_quick=options.quick)
         if IDLE_PAGES in wanted:
             say(f"{IDLE_PAGES}:")
             findings += idle_pages.idle_pages(place, provider_url, is_quick=options.quick)
+        if TRACES in wanted:
+            say(f"{TRACES}:")
+            findings += tracing_cost.tracing_cost(provider_url, is_quick=options.quick)
         if SOAK in wanted:
             say(f"{SOAK}:")
             minutes = 1 if options.quick else options.minutes
@@ -114,8 +124,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH, IDLE_PAGES, SOAK],
-        help=f"may be given repeatedly; {IDLE_PAGES} and {SOAK} run only when named",
+        choices=[
+            FOOTPRINT,
+            *STREAMS,
+            ANATOMY,
+            CONTEXT,
+            INGESTION,
+            SEARCH,
+            FAIRNESS,
+            IDLE_PAGES,
+            TRACES,
+            SOAK,
+        ],
+        help=f"may be given repeatedly; {FAIRNESS}, {IDLE_PAGES}, {TRACES} and {SOAK} run only when named",
     )
     parser.add_argument(
         "--with",

@@ -69,7 +69,7 @@ class World:
         dice.shuffle(self.words)
         self._heights = np.cumsum(1 / np.arange(1, len(self.words) + 1))
         self.topics = rng.integers(200, len(self.words), size=(TOPICS, TOPIC_WORDS))
-        self._directions = rng.normal(size=(TOPICS, DIMENSIONS))
+        self.directions = rng.normal(size=(TOPICS, DIMENSIONS))
 
     def text(self, topic: int, length: int) -> str:
         usual = np.searchsorted(self._heights, self.rng.random(length) * self._heights[-1])
@@ -78,7 +78,7 @@ class World:
         return " ".join(self.words[each] for each in chosen)
 
     def vector(self, topic: int) -> NDArray[np.float32]:
-        vector = self._directions[topic] + self.rng.normal(size=DIMENSIONS)
+        vector = self.directions[topic] + self.rng.normal(size=DIMENSIONS)
         return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
     def question(self) -> tuple[str, NDArray[np.float32]]:

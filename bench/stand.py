@@ -27,7 +27,7 @@ from amber.lib.secrets import new_api_key
 from bench import litellm_gateway
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 120
+START_SECONDS = 300
 STOP_SECONDS = 60
 
 

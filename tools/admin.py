@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _l
 from unfold.decorators import action
 from unfold.widgets import INPUT_CLASSES, SELECT_CLASSES, TEXTAREA_CLASSES
 
-from accounts.admin import GrantInline
+from accounts.admin.groups import GrantInline
 from accounts.models import Role, User
 from accounts.principal import Principal
 from accounts.sign_in.applications import root_of

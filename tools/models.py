@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 
 from accounts.models import Grant, User
 from accounts.principal import Principal
@@ -141,6 +142,9 @@ class ToolCallRecord(TenantRow):
                 condition=Q(outcome__in=["refused", "failed", "timeout"]),
                 name="toolcall_failed",
             ),
+            # What operators look for, as the admin compares it.
+            models.Index(fields=["turn_id"], name="toolcall_turn"),
+            models.Index(Upper("call_id"), name="toolcall_call"),
         ]
 
     def __str__(self) -> str:

@@ -101,7 +101,8 @@ def _lines(folder: Path) -> Iterable[Line]:
 def table(turns: Sequence[Turn]) -> list[str]:
     """Return the lines of the table: medians over the turns, parts in the order of their begin.
 
-    Statements are counted for the innermost part that makes them.
+    Statements are counted for the innermost part that makes them. What most turns do not have, such as a
+    periodic job beside them, is left out.
     """
     begins: dict[str, list[float]] = defaultdict(list)
     lengths: dict[str, list[float]] = defaultdict(list)
@@ -114,7 +115,7 @@ def table(turns: Sequence[Turn]) -> list[str]:
             if span.part in STATEMENTS:
                 holders = [part for part in parts.values() if part.holds(span)]
                 if holders:
-                    own[max(holders, key=lambda part: part.began).part].append(span)
+                    own[min(holders, key=lambda part: part.ended - part.began).part].append(span)
         for name, part in parts.items():
             begins[name].append(part.began)
             lengths[name].append(part.ended - part.began)
@@ -125,6 +126,7 @@ def table(turns: Sequence[Turn]) -> list[str]:
         f"{statistics.median(begins[name]):8.1f} {statistics.median(lengths[name]):8.1f}"
         f" {statistics.median(made[name]):11.0f} {statistics.median(spent[name]):9.1f}  {name}"
         for name in sorted(begins, key=lambda name: statistics.median(begins[name]))
+        if 2 * len(begins[name]) > len(turns)
     )
     for what, values in (
         ("the provider is asked", [turn.asked_ms for turn in turns]),

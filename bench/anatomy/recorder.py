@@ -1,8 +1,9 @@
 """Record when the parts of a turn begin and end, in the processes of an Amber that is measured.
 
-`bench/anatomy/site` on the path of a process makes it record: the functions of SPANS are replaced as
-their modules are imported, so a process that is not measured pays nothing. Each call becomes a line
-of JSON in the folder AMBER_ANATOMY; times are CLOCK_MONOTONIC in nanoseconds, which all processes of
+`bench/anatomy/site` on the path of a process makes it record: what is a span for operators
+(`amber.lib.tracing.spans`), and beside it the functions of REPLACED, which are too many or too small for a trace
+and are replaced as their modules are imported. A process that is not measured pays nothing. Each part becomes a
+line of JSON in the folder AMBER_ANATOMY; times are CLOCK_MONOTONIC in nanoseconds, which all processes of
 one machine share.
 """
 
@@ -19,42 +20,35 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from amber.lib.tracing import spans
+
 FOLDER: Final = "AMBER_ANATOMY"
 
-SPANS: Final = {
-    "amber.web.single_thread_handler": {"SingleThreadHandler._respond": "web: the request"},
-    "accounts.sign_in.authentication": {"authenticate": "web: who asks"},
-    "chats.services": {"post_message": "web: store the question, and its turn"},
-    "chats.queue": {"enqueue_turn": "web: enqueue"},
-    "chats.running.runner": {
-        "run_next": "chat: the turn's task",
-        "TurnRun.prepare": "chat: gather and compose",
-        "TurnRun.drive": "chat: ask the model, store the answer",
-    },
-    "chats.turns.claims": {"claim_next": "chat: claim"},
-    "chats.context.gathering": {
-        "load_claimed_turn": "chat: read the turn",
-        "gather": "chat: gather",
-        "prepare": "chat: compose",
-    },
-    "chats.messages.turn_messages": {"first_events": "chat: first events"},
-    "engine.provider.openai_model": {"send": "chat: until the provider's headers"},
-    "chats.running.writer": {"TurnWriter.store_reply": "chat: store the answer"},
+REPLACED: Final = {
+    "engine.provider.openai_model": {"send": "until the provider's headers"},
     "amber.lib.postgres.base": {"TenantCursor.execute": "statement"},
     "psycopg": {"Connection.commit": "commit"},
 }
-"""By module: the functions that are recorded, and what a reader calls them."""
+"""By module: the functions that are recorded though they are no spans, and what a reader calls them."""
 
 
 def start(folder: str) -> None:
-    """Record from now on, whatever of SPANS is imported."""
-    sys.meta_path.insert(0, _Finder(_Journal(folder)))
+    """Record from now on, whatever of REPLACED is imported, and all spans."""
+    journal = _Journal(folder)
+    spans.use(journal)
+    sys.meta_path.insert(0, _Finder(journal))
 
 
 class _Journal:
+    """Writes parts to a file, and is the recorder of spans."""
+
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._files: dict[int, int] = {}
+
+    def begin(self, beginning: spans.Beginning) -> spans.TraceSpan:
+        since_ns = time.time_ns() - beginning.at_ns if beginning.at_ns else 0
+        return JournalSpan(beginning.name, time.monotonic_ns() - since_ns, self.write)
 
     def write(self, part: str, began: int, about: str) -> None:
         line = json.dumps([part, began, time.monotonic_ns(), threading.get_ident(), about]) + "\n"
@@ -65,8 +59,30 @@ class _Journal:
         os.write(self._files[pid], line.encode())
 
 
+class JournalSpan:
+    """A span that becomes a line when it ends."""
+
+    is_recorded = True
+    trace_parent = ""
+
+    def __init__(self, name: str, began: int, write: Callable[[str, int, str], None]) -> None:
+        self._name = name
+        self._began = began
+        self._write: Callable[[str, int, str], None] | None = write
+
+    def set(self, attributes: spans.Attributes) -> None: ...
+
+    def rename(self, name: str) -> None:
+        self._name = name
+
+    def end(self, error: str = "", *, at_ns: int | None = None) -> None:
+        if self._write is not None:
+            self._write(self._name, self._began, error)
+            self._write = None
+
+
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules of SPANS as Python does, and replaces their functions once they are there."""
+    """Finds the modules of REPLACED as Python does, and replaces their functions once they are there."""
 
     def __init__(self, journal: _Journal) -> None:
         self._journal = journal
@@ -74,7 +90,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in SPANS:
+        if fullname not in REPLACED:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is not None and spec.loader is not None:
@@ -82,7 +98,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
-                for name, part in SPANS[fullname].items():
+                for name, part in REPLACED[fullname].items():
                     replace(module, name, part, self._journal.write)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -25,6 +25,7 @@ from engine.tools import ResultFile, ToolResult
 from libraries.files.attachments import attachment_of
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
+from libraries.files.payload import Payload
 from libraries.files.storage import erase_bytes
 from libraries.files.text import capped_text
 from libraries.models import File
@@ -121,7 +122,7 @@ class ResultFiles:
             notes.append(f"[The whole result could not be kept: {error.message}]")
             return None
 
-    def _file(self, name: str, data: bytes, mime_type: str, text: str | None) -> File:
+    def _file(self, name: str, data: bytes | Payload, mime_type: str, text: str | None) -> File:
         context = self._context
         file = unsaved_file(
             name=name,

@@ -15,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from amber.lib.tracing import names, spans
 from engine.context.budget import cut_text
 from engine.text.tokens import at_most_tokens
 from engine.tool_calls import ToolCall
@@ -116,6 +117,16 @@ class TurnToolbox:
             return failed(content=_refuse_unattended(name))
         if not self._may_guarded_be_approved and self._is_guarded(tool, call, exposure):
             return failed(content=_refuse_untrusted(name))
+        about = _about(tool, call)
+        with spans.span(names.EXECUTE_TOOL.format(tool=name), about) as span:
+            result = await self._run(tool, call, exposure)
+            _describe(span, result)
+            return result
+
+    async def _run(self, tool: OfferedTool, call: ToolCall, exposure: Exposure) -> ToolResult:
+        """Run a call that may be made, within its time."""
+        call_id, name = call.id, call.name
+        failed = partial(ToolResult, call_id=call_id, ok=False)
         log = logger.bind(tool=name, call_id=call_id, turn_id=str(self._context.turn_id))
         timeout_seconds = min(tool.timeout_seconds or math.inf, self._limits.timeout_seconds)
         deadline = asyncio.timeout(timeout_seconds)
@@ -223,6 +234,24 @@ def _make_unique(name: str, taken: set[str]) -> str:
         number += 1
         free = f"{name[: MAX_NAME_CHARS - len(str(number)) - 1]}_{number}"
     return free
+
+
+def _about(tool: OfferedTool, call: ToolCall) -> spans.Attributes:
+    is_shown = spans.may_show_content()
+    return {
+        names.OPERATION: "execute_tool",
+        names.TOOL_NAME: call.name,
+        names.TOOL_CALL_ID: call.id,
+        names.TOOL_TYPE: "function" if isinstance(tool, BuiltinTool) else "extension",
+        names.TOOL_ARGUMENTS: spans.cut_text(call.arguments) if is_shown else None,
+    }
+
+
+def _describe(span: spans.TraceSpan, result: ToolResult) -> None:
+    if not result.ok:
+        span.set({names.ERROR_TYPE: "tool_failed"})
+    if spans.may_show_content():
+        span.set({names.TOOL_RESULT: spans.cut_text(result.content)})
 
 
 def _refuse_unattended(name: str) -> str:

@@ -21,6 +21,7 @@ import orjson
 
 from amber.lib.egress import EgressPolicy, FetchError, Reason, UnsafeAddress
 from amber.lib.egress.transport import GuardedTransport
+from amber.lib.tracing import spans
 from tools.mcp.terms import LineOptions
 from tools.outgoing.requests import SHOWN_BODY_CHARS, redact_headers, redact_text
 from tools.protocol import Exchange
@@ -103,7 +104,8 @@ class Line(httpx2.AsyncBaseTransport):
         return answer
 
     def _outgoing(self, request: httpx2.Request, *, is_call: bool) -> httpx2.Request:
-        extra = {**self.options.credentials, **(self.options.call_headers if is_call else {})}
+        own_headers = self.options.call_headers if is_call else {}
+        extra = {**spans.headers_for("tools"), **self.options.credentials, **own_headers}
         own = {name.lower().encode() for name in extra} | {b"accept-encoding"}
         headers = [pair for pair in request.headers.raw if pair[0].lower() not in own]
         headers.append((b"Accept-Encoding", b"identity"))

@@ -22,6 +22,7 @@ from amber.lib.egress import (
     UnsafeAddress,
     fetch,
 )
+from amber.lib.tracing import spans
 from tools.protocol import Exchange, ToolContext, ToolError
 
 MAX_TRIES: Final = 3
@@ -103,7 +104,7 @@ async def _try_once(
         answer = await fetch(
             request.method,
             request.url,
-            headers=request.headers,
+            headers={**request.headers, **spans.headers_for("tools")},
             content=request.body,
             limits=limits,
             policy=policy,
