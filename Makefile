@@ -8,18 +8,18 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BIN := .venv/bin
 CODE := amber engine accounts providers memory libraries tools assistants chats operations public_api bench tests
 
-.PHONY: run test messages habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations bench bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz
+.PHONY: run test messages habits test-mcp test-web web-vendor web-modules check-web web-pictures tour-pictures widget check docs diagrams lint types layers migrations check-image bench bench-scale bench-quality requirements installed installed-dev test-widget widget-picture browser test-clients clients test-fuzz test-cluster
 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
 
 # Three workers: measured on two cores, CI's size; one of them mostly waits for the platform of
-# end-to-end tests, while two compute (10,400 tests: 7:48 minutes instead of 12:40). Each has its own database and Redis database.
+# end-to-end tests, while two compute. Each has its own database and Redis database.
 # Whoever has nothing left to do takes from the other; tests/schedule.py says what begins.
 PYTEST_ARGS ?= -n 3 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
-	@echo "The whole suite takes about ten minutes on two cores."
+	@echo "The whole suite takes some 20 minutes on two cores."
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 messages: installed-dev  ## The files with translations: new texts in, old ones out, compiled; nothing but Python is needed
@@ -65,10 +65,16 @@ test-fuzz: installed-dev  ## Schemathesis over the OpenAPI document, for FUZZ_SE
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -p tests.services -rP tests/fuzz
 
 test-widget: browser  ## The widget in Debian's Chromium; installs it where this is root on a Debian
-	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py
+	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py tests/e2e/test_reach_widget.py
 
 widget-picture: browser  ## docs/widget.png anew
 	WIDGET_SCREENSHOT=docs/widget.png $(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py -k picture
+
+# CLUSTER=short strikes each piece once; CLUSTER_PEOPLE says how many ask at the same time.
+CLUSTER ?= whole
+test-cluster: installed-dev  ## Two of everything, killed piece by piece under load; installs the engines where this is root on a Debian
+	@sh tests/cluster/install.sh
+	CLUSTER=$(CLUSTER) $(BIN)/python -m pytest -p tests.services -s tests/cluster
 
 # The page needs no Node to run: only what checks it does, and what brings new versions of its libraries.
 web-modules:
@@ -133,9 +139,16 @@ layers: installed-dev
 
 migrations: installed-dev
 	$(BIN)/python -m tests.services manage.py makemigrations --check --dry-run
+	@$(BIN)/python -m tests.services -m tests.migration_rules
+
+check-image: installed-dev  ## The Dockerfile's steps in a folder, and what comes of them started; needs no engine for containers
+	$(BIN)/python -m tests.services -m tests.image_steps
 
 bench: installed-dev  ## The numbers of the design, on this machine
 	$(BIN)/python -m bench
+
+bench-scale: installed-dev  ## A large installation against a small one; ARGS="--size medium" for a tenth
+	$(BIN)/python -m bench.scale $(ARGS)
 
 bench-quality: installed-dev  ## What is found of what was said and written; ARGS="--locomo FILE" for data of your own
 	$(BIN)/python -m tests.services -m bench.quality $(ARGS)

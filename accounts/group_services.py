@@ -15,6 +15,7 @@ from accounts.audit.recording import Detail, record
 from accounts.audit_actions import AuditAction
 from accounts.models import Grant, GrantQuerySet, Group, GroupMember, Membership
 from accounts.principal import Actor
+from amber.lib.database.rows import save_changes
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict
 
@@ -33,11 +34,9 @@ def create_group(organization_id: UUID, *, name: str, by: Actor, description: st
 
 def edit_group(group: Group, *, changes: Mapping[str, Any], by: Actor) -> Group:
     """Write the changed columns only. Raises Conflict for a name that another group has."""
-    for field, value in changes.items():
-        setattr(group, field, value)
     try:
         with transaction.atomic(durable=True):
-            group.save(update_fields=[*changes, "updated_at"])
+            save_changes(group, changes)
             if changes:
                 _record_group(by, AuditAction.GROUP_CHANGED, group, {"fields": sorted(changes)})
     except IntegrityError:

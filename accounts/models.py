@@ -82,6 +82,14 @@ class Organization(Row):
         validators=[MinValueValidator(1), MaxValueValidator(100)],
         help_text=_("With 2 it gets twice the share of the workers while others wait, too."),
     )
+    trace_content = models.BooleanField(
+        _("texts in traces"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Where operators collect traces, they hold what people asked and what models and tools answered."
+        ),
+    )
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = OrganizationQuerySet.as_manager()

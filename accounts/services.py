@@ -1,4 +1,4 @@
-"""Change accounts: people, organizations, members, invitations, API keys.
+"""Change accounts: people, organizations, members, invitations. API keys: `accounts.key_services`.
 
 Every function is one transaction and takes rows that the caller was allowed to reach. What
 depends on both sides' roles (only owners touch owners, an organization keeps at least one) is
@@ -6,9 +6,9 @@ decided here, under a lock of the organization. Secrets leave once, as the secon
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -23,7 +23,7 @@ from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 from redis.exceptions import RedisError
 
-from accounts.audit.recording import Detail, record
+from accounts.audit.recording import record
 from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
 from accounts.mail.outbox import Recipient, post_mail, sends_mail
@@ -39,18 +39,15 @@ from accounts.models import (
 )
 from accounts.principal import Actor, Principal
 from accounts.registry import receive_newcomer
-from accounts.sign_in.applications import SCOPE as OAUTH_SCOPE
-from accounts.sign_in.applications import end_tokens, key_of_application
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
 from accounts.sign_in.rates import spend_invitation_mail
-from amber.lib.database.rows import Row
+from amber.lib.database.rows import save_changes
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing, RateLimited
-from amber.lib.secrets import is_well_formed, new_api_key, prefix_of, sha256_hex
+from amber.lib.secrets import sha256_hex
 
 INVITATION_LIFETIME = timedelta(days=7)
 """Long enough for a holiday weekend, short enough that a forgotten mail is harmless."""
 
-MAX_KEY_NAME_CHARS = 200
 INVITATION_TOKEN_BYTES = 32
 _NOT_OPEN = (
     "This invitation is not open. It may have been used, withdrawn or expired, or its sender may "
@@ -59,8 +56,6 @@ _NOT_OPEN = (
 SLUG_CHARS = "abcdefghijkmnpqrstuvwxyz23456789"
 
 logger = structlog.get_logger(__name__)
-
-AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 # -- People ------------------------------------------------------------------------------------
@@ -116,7 +111,7 @@ def give_personal_organization(user: User) -> None:
 
 @transaction.atomic(durable=True)
 def edit_user(user: User, *, changes: Mapping[str, Any]) -> User:
-    return _save_changes(user, changes)
+    return save_changes(user, changes)
 
 
 def switch_organization(session: SessionBase, *, organization_id: UUID) -> None:
@@ -139,16 +134,21 @@ def create_organization(user: User, *, name: str) -> Organization:
 def edit_organization(
     organization: Organization, *, changes: Mapping[str, Any], by: Actor
 ) -> Organization:
-    _save_changes(organization, changes)
+    save_changes(organization, changes)
     if changes:
         record(
             by,
             AuditAction.ORGANIZATION_CHANGED,
             organization,
             organization_id=organization.pk,
-            detail={"fields": sorted(changes)},
+            detail={"fields": sorted(changes), **_policies(changes)},
         )
     return organization
+
+
+def _policies(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the changes whose new values are part of the audit log."""
+    return {name: changes[name] for name in ("trace_content",) if name in changes}
 
 
 @transaction.atomic(durable=True)
@@ -187,7 +187,7 @@ def change_role(membership: Membership, *, role: str, by: Principal) -> Membersh
         _check_other_owner(membership)
     Invitation.objects.sent_by(membership).end(beyond=role)
     before = membership.role
-    _save_changes(membership, {"role": role})
+    save_changes(membership, {"role": role})
     if role != before:
         record(
             by.actor,
@@ -220,7 +220,8 @@ def remove_member(membership: Membership, *, by: Principal) -> None:
     Invitation.objects.sent_by(membership).end()
     Membership.objects.filter(pk=membership.pk).delete()
     for key in keys:
-        _record_key(by.actor, AuditAction.KEY_REVOKED, key)
+        revoked = AuditAction.KEY_REVOKED
+        record(by.actor, revoked, key, organization_id=organization_id, label=key.name)
     record(
         by.actor,
         AuditAction.MEMBER_REMOVED,
@@ -284,7 +285,7 @@ def accept_invitation(user: User, *, token: str, by: Actor) -> Membership:
     Forbidden (it is for another address).
     """
     invitation = _open_invitation(user, token)
-    _save_changes(invitation, {"accepted_at": timezone.now()})
+    save_changes(invitation, {"accepted_at": timezone.now()})
     return _add_member(
         user,
         organization_id=invitation.organization_id,
@@ -303,123 +304,6 @@ def decline_invitation(user: User, *, token: str) -> None:
 @transaction.atomic(durable=True)
 def revoke_invitation(invitation: Invitation) -> None:
     invitation.delete()
-
-
-# -- API keys ----------------------------------------------------------------------------------
-
-
-def create_api_key(
-    user: User,
-    *,
-    organization: Organization,
-    name: str,
-    by: Actor,
-    assistant_id: UUID | None = None,
-    scopes: Sequence[str] = (),
-    origins: Sequence[str] = (),
-    expires_at: datetime | None = None,
-    secret: str = "",
-    oauth_client: str = "",
-) -> tuple[ApiKey, str]:
-    """Return a key that acts for `user`, and its text. `secret` is the text to use, new if empty.
-
-    Raises Invalid (`secret` is not of the form of a key), Conflict (it is in use).
-    """
-    secret = secret or new_api_key()
-    if not is_well_formed(secret):
-        raise Invalid("This is not an API key: its form or its checksum is wrong.")
-    key = ApiKey(
-        organization=organization,
-        user=user,
-        name=name,
-        prefix=prefix_of(secret),
-        sha256=sha256_hex(secret),
-        assistant_id=assistant_id,
-        scopes=list(scopes),
-        origins=list(origins),
-        expires_at=expires_at,
-        oauth_client=oauth_client,
-    )
-    try:
-        with transaction.atomic(durable=True):
-            key.save(force_insert=True)
-            detail = {"scopes": list(scopes)} if scopes else None
-            _record_key(by, AuditAction.KEY_MADE, key, detail)
-    except IntegrityError:
-        raise Conflict("This key exists already.")
-    return key, secret
-
-
-@transaction.atomic(durable=True)
-def edit_api_key(key: ApiKey, *, changes: Mapping[str, Any], by: Actor) -> ApiKey:
-    key = _save_changes(_lock_live_key(key), changes)
-    if changes:
-        _record_key(by, AuditAction.KEY_CHANGED, key, {"fields": sorted(changes)})
-    return key
-
-
-@transaction.atomic(durable=True)
-def rotate_api_key(key: ApiKey, *, overlap: timedelta, by: Actor) -> tuple[ApiKey, str]:
-    """Return a successor with the same rights, and its text. The old key works `overlap` longer.
-
-    If the old key has an expiry date, the new one lives as long. Raises Conflict (the key does
-    not work any more, or stands for an application).
-    """
-    key = _lock_live_key(key)
-    if key.oauth_client:
-        raise Conflict("This key stands for an application, which renews its tokens itself.")
-    now = timezone.now()
-    secret = new_api_key()
-    successor = ApiKey.objects.create(
-        organization_id=key.organization_id,
-        user_id=key.user_id,
-        name=key.name,
-        prefix=prefix_of(secret),
-        sha256=sha256_hex(secret),
-        assistant_id=key.assistant_id,
-        scopes=key.scopes,
-        origins=key.origins,
-        expires_at=now + (key.expires_at - key.created_at) if key.expires_at else None,
-        rotated_from=key,
-        lineage_id=key.lineage_id or key.pk,
-    )
-    end = now + overlap
-    _save_changes(key, {"expires_at": min(key.expires_at or end, end)})
-    _record_key(by, AuditAction.KEY_ROTATED, key, {"successor_id": str(successor.pk)})
-    return successor, secret
-
-
-@transaction.atomic(durable=True)
-def revoke_api_key(key: ApiKey, *, by: Actor) -> ApiKey:
-    """Revoke the key at once and for good; the row stays, for the ledger."""
-    key = ApiKey.objects.select_for_update().get(pk=key.pk)
-    if key.revoked_at is None:
-        _save_changes(key, {"revoked_at": timezone.now()})
-        if key.oauth_client:
-            end_tokens(key.user_id, key.oauth_client)
-        _record_key(by, AuditAction.KEY_REVOKED, key)
-    return key
-
-
-def let_application_in(
-    user: User, *, organization: Organization, client_id: str, name: str, by: Actor
-) -> ApiKey:
-    """Return the key that the application stands behind from now on: the one it has in this
-    organization, or a new one. It leaves any other organization of the person's.
-    """
-    for key in key_of_application(user, client_id):
-        if key.organization_id == organization.pk:
-            return key
-        revoke_api_key(key, by=by)
-    key, _ = create_api_key(
-        user,
-        organization=organization,
-        name=name[:MAX_KEY_NAME_CHARS] or "Application",
-        by=by,
-        scopes=[OAUTH_SCOPE],
-        oauth_client=client_id,
-    )
-    return key
 
 
 # -- Mails -------------------------------------------------------------------------------------
@@ -505,18 +389,6 @@ def _add_member(
     return membership
 
 
-def _record_key(by: Actor, action: AuditAction, key: ApiKey, detail: Detail | None = None) -> None:
-    organization_id = key.organization_id
-    record(by, action, key, organization_id=organization_id, label=key.name, detail=detail)
-
-
-def _save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
-    for field, value in changes.items():
-        setattr(row, field, value)
-    row.save(update_fields=[*changes, "updated_at"])
-    return row
-
-
 def _lock_members(organization_id: UUID) -> None:
     """Lock the organization: nobody else changes its members until the transaction ends."""
     Organization.objects.select_for_update(no_key=True).get(pk=organization_id)
@@ -531,14 +403,6 @@ def _lock_membership(membership: Membership) -> Membership:
     if found is None:
         raise Missing
     return found
-
-
-def _lock_live_key(key: ApiKey) -> ApiKey:
-    """Return the row as it is now, locked. Raises Conflict unless the key still works."""
-    live: ApiKey | None = ApiKey.objects.live().select_for_update().filter(pk=key.pk).first()
-    if live is None:
-        raise Conflict("This key was revoked or has expired.")
-    return live
 
 
 def _check_authority(by: Principal, *, over: str) -> None:

@@ -6,6 +6,6 @@ from celery import shared_task
 
 
 @shared_task(name="accounts.deliver_mails")
-def deliver_mails() -> None:
+def deliver_mails(*_: str) -> None:
     """Send what is due. The module with the mail client is imported only when it is needed."""
     import_module("accounts.mail.delivery").deliver_due()

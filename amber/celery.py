@@ -11,12 +11,20 @@ from typing import Any
 
 import structlog
 from celery import Celery, bootsteps
-from celery.signals import worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutting_down,
+)
 from celery.worker.consumer import Consumer as CeleryConsumer
 from celery.worker.state import maybe_shutdown
 from kombu import Connection, Queue
 
+from amber.lib.tracing import spans
+from amber.lib.tracing.start import stop_tracing
 from amber.lib.workers.queue import QUEUES
+from amber.lib.workers.task_spans import trace_tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 
@@ -26,6 +34,8 @@ app.autodiscover_tasks()
 # Without acknowledgement: the sweep enqueues again what a lost message named, and each message
 # saves the worker's main loop two round trips to Redis.
 app.conf.task_queues = [Queue(name, no_ack=True) for name in QUEUES]
+if spans.is_on():
+    trace_tasks()
 
 logger = structlog.get_logger(__name__)
 
@@ -97,6 +107,11 @@ def _watch_child(**_: Any) -> None:
     from amber.lib.workers import interpreter_watch
 
     interpreter_watch.start()
+
+
+@worker_process_shutdown.connect
+def _end_child(**_: Any) -> None:
+    stop_tracing()
 
 
 @worker_ready.connect

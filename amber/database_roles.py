@@ -47,7 +47,8 @@ SEARCHED: Final = (
 _IN_ORDER_SQL: Final = """
 SELECT NOT EXISTS (
     SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-    AND (NOT has_table_privilege(%(app)s, oid, 'SELECT') OR relowner <> to_regrole(%(owner)s)::oid)
+    AND (has_table_privilege(%(app)s, oid, 'SELECT') = relispartition
+        OR relowner <> to_regrole(%(owner)s)::oid)
     AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')
 ) AND NOT EXISTS (
     SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef
@@ -65,9 +66,10 @@ SELECT format('ALTER %%s %%I.%%I OWNER TO %%I', kind, 'public', name, %(owner)s)
     SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, relname, oid
     FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
     AND relowner <> to_regrole(%(owner)s)::oid
-    AND NOT EXISTS (  -- a sequence of a column goes with its table
+    AND (relispartition OR NOT EXISTS (  -- a sequence of a column goes with its table
         SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype IN ('a', 'i', 'e')
-    )
+        AND refobjid <> objid  -- as a table in partitions has it, for its key
+    ))
 ) found (kind, name, oid)
 UNION ALL
 SELECT format('ALTER FUNCTION %%s OWNER TO %%I', oid::regprocedure, CASE WHEN prosecdef THEN %(search)s
@@ -83,6 +85,12 @@ ONE_ROLE: Final = (
     f"DATABASE_URL log in as {APP} and AMBER_SYSTEM_DATABASE_URL as {SYSTEM}, and run bootstrap "
     "again (docs/security-model.md)."
 )
+
+# A partition is reached through its table, whose rights and policies count.
+_PARTITIONS_SQL: Final = """
+SELECT format('REVOKE ALL ON %%I FROM %%I', relname, %(app)s::text)
+FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relispartition
+"""
 
 
 class RolesMissing(Exception):
@@ -210,9 +218,7 @@ def arrange(cursor: Any) -> None:
     """Give tables to their owner, and the app what it may do with them. Quick where that is so."""
     if is_in_order(cursor):
         return
-    cursor.execute(_OBJECTS_SQL, {"owner": OWNER, "search": SEARCH})
-    for (statement,) in cursor.fetchall():
-        cursor.execute(statement)
+    _execute_each(cursor, _OBJECTS_SQL, {"owner": OWNER, "search": SEARCH})
     cursor.execute(
         f"""
         GRANT USAGE ON SCHEMA public TO {APP}, {SYSTEM}, {SEARCH};
@@ -225,3 +231,10 @@ def arrange(cursor: Any) -> None:
         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {APP}, {SYSTEM};
         """
     )
+    _execute_each(cursor, _PARTITIONS_SQL, {"app": APP})
+
+
+def _execute_each(cursor: Any, query: str, values: Mapping[str, str]) -> None:
+    cursor.execute(query, values)
+    for (statement,) in cursor.fetchall():
+        cursor.execute(statement)

@@ -12,6 +12,9 @@ from django.templatetags.static import static
 from amber.lib import environment as env
 from amber.lib.mail.log_redaction import hide_link_keys
 from amber.lib.palette import palette
+from amber.lib.redis_address import broker_options, broker_tls, broker_url
+from amber.lib.storage import address as files_address
+from amber.lib.tracing import spans
 from amber.web.openapi_introduction import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
@@ -107,6 +110,7 @@ AMBER_LEASE_SECONDS = env.number("AMBER_LEASE_SECONDS", 20, least=1)
 AMBER_SWEEP_SECONDS = env.number("AMBER_SWEEP_SECONDS", 5, least=0.2)
 AMBER_MAX_ATTEMPTS = env.integer("AMBER_MAX_ATTEMPTS", 3, least=1)
 AMBER_SHUTDOWN_GRACE_SECONDS = env.number("AMBER_SHUTDOWN_GRACE_SECONDS", 20)
+AMBER_DRAIN_SECONDS = env.number("AMBER_DRAIN_SECONDS", 0)
 AMBER_STREAM_TTL_SECONDS = env.integer("AMBER_STREAM_TTL_SECONDS", 600, least=30)
 AMBER_STREAM_MAX_EVENTS = env.integer("AMBER_STREAM_MAX_EVENTS", 20_000, least=100)
 AMBER_STREAM_HEARTBEAT_SECONDS = env.number("AMBER_STREAM_HEARTBEAT_SECONDS", 15, least=0.2)
@@ -129,6 +133,7 @@ AMBER_TOOL_SERVICES_AT_ONCE = env.integer("AMBER_TOOL_SERVICES_AT_ONCE", 4, leas
 AMBER_TOOL_REFRESH_HOURS = env.number("AMBER_TOOL_REFRESH_HOURS", 24, least=0.1)
 AMBER_TOOL_LOG_DAYS = env.integer("AMBER_TOOL_LOG_DAYS", 30, least=1)
 AMBER_WEBHOOK_LOG_DAYS = env.integer("AMBER_WEBHOOK_LOG_DAYS", 14, least=2)
+AMBER_USAGE_MONTHS = env.integer("AMBER_USAGE_MONTHS", 0)
 AMBER_DEFAULT_PROMPT = env.text("AMBER_DEFAULT_PROMPT")
 AMBER_CHAT_CONCURRENCY = env.integer("AMBER_CHAT_CONCURRENCY", 128, least=1)
 AMBER_INGEST_CONCURRENCY = env.integer("AMBER_INGEST_CONCURRENCY", 2, least=1)
@@ -143,6 +148,8 @@ AMBER_CHAT_WORKERS = env.integer("AMBER_CHAT_WORKERS", 0, least=0)
 AMBER_WEB_PROCESSES = env.integer("AMBER_WEB_PROCESSES", 0, least=0)
 AMBER_WEB_THREADS = env.integer("AMBER_WEB_THREADS", 16, least=1)
 AMBER_DB_POOL = env.integer("AMBER_DB_POOL", 10, least=1)
+AMBER_REPLICA_LAG_SECONDS = env.number("AMBER_REPLICA_LAG_SECONDS", 5, least=1)
+AMBER_LOCK_SECONDS = env.number("AMBER_LOCK_SECONDS", 5)
 AMBER_PREPARED_STATEMENTS = env.flag("AMBER_PREPARED_STATEMENTS", True)
 AMBER_OPEN_SIGNUP = env.flag("AMBER_OPEN_SIGNUP", False)
 AMBER_NEW_ORGANIZATION_TOKENS = env.integer("AMBER_NEW_ORGANIZATION_TOKENS", 200_000)
@@ -273,28 +280,46 @@ AMBER_CURRENCY = env.text("AMBER_CURRENCY", "USD")
 AMBER_DATABASES = {"app": env.database("DATABASE_URL")}
 AMBER_DATABASES["system"] = env.database("AMBER_SYSTEM_DATABASE_URL", AMBER_DATABASES["app"])
 AMBER_DATABASES["owner"] = env.database("AMBER_OWNER_DATABASE_URL", AMBER_DATABASES["system"])
+# Postgres itself, where the addresses above lead to PgBouncer; empty where they lead there anyway.
+AMBER_DATABASE_DIRECT = env.database_place("AMBER_DATABASE_DIRECT_URL")
+AMBER_DATABASES["owner"] = {**AMBER_DATABASES["owner"], **AMBER_DATABASE_DIRECT}
 _AS_OWNER = env.text("AMBER_CONNECT_AS") == "owner"  # commands that migrate, back up or restore
 DATABASES: dict[str, dict[str, Any]] = {
     "default": AMBER_DATABASES["owner" if _AS_OWNER else "app"],
 }
 if not _AS_OWNER and AMBER_DATABASES["system"] != AMBER_DATABASES["app"]:
     DATABASES["system"] = AMBER_DATABASES["system"]
+if not _AS_OWNER and (_replica := env.replica("DATABASE_REPLICA_URL", AMBER_DATABASES["app"])):
+    DATABASES["replica"] = _replica
 for _alias, _database in DATABASES.items():
     _database["CONN_MAX_AGE"] = 0
     _database["DISABLE_SERVER_SIDE_CURSORS"] = True  # PgBouncer in transaction mode
+    _database["OPTIONS"] = {**_database["OPTIONS"]}
+    # Workers wait for as long as it takes: nobody waits for them, and their leases are renewed meanwhile.
+    _database["LOCK_SECONDS"] = 0 if _IS_WORKER or _AS_OWNER else AMBER_LOCK_SECONDS
     _database["OPTIONS"]["server_side_binding"] = True
     _database["OPTIONS"]["prepare_threshold"] = 5 if AMBER_PREPARED_STATEMENTS else None
     _database["OPTIONS"]["pool"] = {
         "min_size": 1 if _alias == "default" else 0,
         "max_size": AMBER_DB_POOL,
-        "timeout": 10,
+        "timeout": 1 if _alias == "replica" else 10,  # the primary answers in its place
     }
 REDIS_URL = env.redis("REDIS_URL", "redis://127.0.0.1:6379/0")
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
-}
+CACHES = {"default": {"BACKEND": "amber.lib.redis_cache.RedisCache"}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+_FILES = files_address.read_storage("AMBER_FILES_URL") or files_address.folder_entry(
+    AMBER_VAR_DIR / "files"
+)
+_OLD_FILES = files_address.read_storage("AMBER_FILES_OLD_URL")
+if _FILES == _OLD_FILES:
+    raise ImproperlyConfigured(
+        "AMBER_FILES_OLD_URL names the storage that AMBER_FILES_URL names: remove it."
+    )
+if _OLD_FILES:
+    _FILES = files_address.moving(_FILES, _OLD_FILES)
 MEDIA_ROOT = AMBER_VAR_DIR / "files"
+if _FILES["BACKEND"] == files_address.FOLDER:
+    MEDIA_ROOT = _FILES["OPTIONS"].pop("location")
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 # The image has the folder, and in it what `collectstatic` published; elsewhere files are served from where
@@ -307,7 +332,7 @@ _STATIC_FILES = (
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": _FILES,
     "staticfiles": {"BACKEND": _STATIC_FILES},
 }
 STATIC_URL = "/static/"
@@ -425,7 +450,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 # -- Workers
 # -------------------------------------------------------------------------------------------
-CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_URL = broker_url(REDIS_URL)
+CELERY_BROKER_USE_SSL = broker_tls(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_DISABLE_PREFETCH = True
@@ -451,6 +477,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "health_check_interval": 3,
     "socket_keepalive": True,
+    **broker_options(REDIS_URL),
 }
 
 # -- Time, words, logs
@@ -463,6 +490,12 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "amber" / "locale"]
 USE_I18N = True
 
+# Where traces go to, OTEL_* says (amber/lib/tracing/).
+AMBER_TRACE_CALLERS = env.flag("AMBER_TRACE_CALLERS", False)
+AMBER_TRACE_PROPAGATE = env.words(
+    "AMBER_TRACE_PROPAGATE", (), among=("providers", "tools", "webhooks")
+)
+
 AMBER_LOG_LEVEL = env.choice(
     "AMBER_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 )
@@ -474,6 +507,7 @@ _SHARED_PROCESSORS: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
     hide_link_keys,
+    *([spans.add_trace_id] if spans.is_on() else []),
 ]
 structlog.configure(
     processors=[
@@ -504,6 +538,8 @@ LOGGING: dict[str, Any] = {
     "loggers": {
         "httpx2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        # They log whole requests, with signatures.
+        **{name: {"level": "WARNING"} for name in ("boto3", "botocore", "s3transfer", "urllib3")},
         "dulwich": {"level": "ERROR"},
         # The MCP SDK logs session ids, and what servers wrote; "client" is its client's session.
         "mcp": {"level": "CRITICAL"},

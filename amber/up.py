@@ -8,6 +8,7 @@ runs those roles only, on as many machines and containers as share the servers.
 
 import contextlib
 import fcntl
+import math
 import os
 import shutil
 import signal
@@ -30,7 +31,6 @@ MARK = "AMBER_SUPERVISED_BY"
 
 CREDENTIALS = ("Administrator: ", "Password, shown only once: ", "API key of ")
 """How the bootstrap's lines begin that a first start shows in a box, last of all."""
-WEB_GRACE_SECONDS = 5  # for open streams: their viewers resume elsewhere by Last-Event-ID
 INGEST_GRACE_SECONDS = 10  # a document resumes at its last stage
 MARGIN_SECONDS = 10  # for a worker to store what it released after its grace
 SERVER_PAUSE_SECONDS = 1  # before a server that died is started again: everything waits for it
@@ -56,7 +56,7 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     ingest = [*python, "amber.worker", "ingest", "--threads"]
     web = ["--host", _host(environ), "--port", str(_port(environ)), "--loop", "uvloop"]
     web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
-    web += ["--no-server-header", "--timeout-graceful-shutdown", str(WEB_GRACE_SECONDS)]
+    web += ["--no-server-header", "--timeout-graceful-shutdown", str(math.ceil(_grace(environ)))]
     web.append("--no-proxy-headers")  # AMBER_TRUSTED_PROXIES alone says whom to believe
     if (count := process_count("web", environ)) > 1:
         web += ["--workers", str(count)]
@@ -106,11 +106,19 @@ def _port(environ: Mapping[str, str]) -> int:
 
 
 def _grace(environ: Mapping[str, str]) -> float:
-    raw = environ.get("AMBER_SHUTDOWN_GRACE_SECONDS") or "20"
+    return _seconds(environ, "AMBER_SHUTDOWN_GRACE_SECONDS", "20")
+
+
+def _drain(environ: Mapping[str, str]) -> float:
+    return _seconds(environ, "AMBER_DRAIN_SECONDS", "0")
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: str) -> float:
+    raw = environ.get(name) or default
     try:
         return float(raw)
     except ValueError:
-        raise StartError(f"AMBER_SHUTDOWN_GRACE_SECONDS={raw!r}: must be a number.") from None
+        raise StartError(f"{name}={raw!r}: must be a number.") from None
 
 
 def main(roles: Sequence[str] = ()) -> int:
@@ -165,7 +173,8 @@ def _run(
         environ.pop("AMBER_OWNER_DATABASE_URL", None)  # what answers requests never migrates
         if "web" in roles and process_count("web", environ) > 1:
             environ["PROMETHEUS_MULTIPROC_DIR"] = _empty_folder(var / "metrics")
-        graces = {"web": WEB_GRACE_SECONDS, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
+        web_grace = _drain(environ) + grace_seconds
+        graces = {"web": web_grace, "chat": grace_seconds, "ingest": INGEST_GRACE_SECONDS}
         for role in (role for role in roles if role in graces):
             grace = graces[role] + MARGIN_SECONDS
             for _ in range(1 if role == "web" else process_count(role, environ)):

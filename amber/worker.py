@@ -13,6 +13,7 @@ import socket
 import sys
 import warnings
 
+from amber.lib.tracing.start import start_tracing, stop_tracing
 from amber.lib.workers import garbage
 from amber.processes import name_process
 
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
     name_process(f"{given.queue} worker")
+    start_tracing(given.queue)  # before the modules that have spans
     if given.queue == "ingest":
         os.nice(INGEST_NICENESS)
     os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
@@ -57,6 +59,7 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
     )
     garbage.set_aside()
     worker.start()
+    stop_tracing()
     return int(worker.exitcode or 0)
 
 

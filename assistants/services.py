@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.audit.recording import record_switch
 from accounts.audit_actions import AuditAction
 from accounts.principal import Actor, Principal
+from amber.lib.database.rows import save_changes
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
@@ -60,7 +61,7 @@ def update_assistant(assistant: Assistant, *, changes: Mapping[str, Any], by: Ac
     try:
         with transaction.atomic(durable=True):
             with for_whole_organization():  # an admin may close it to themselves, too
-                _update(assistant, changes)
+                save_changes(assistant, changes)
             record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
     except IntegrityError as error:
         raise _conflict(error) from error
@@ -181,7 +182,7 @@ def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> Sc
     """Write the changed columns only. Raises Conflict if another scene has the label."""
     try:
         with transaction.atomic(durable=True):
-            _update(scene, changes)
+            save_changes(scene, changes)
     except IntegrityError as error:
         raise _conflict(error) from error
     return scene
@@ -199,12 +200,6 @@ def _deleting_for_all() -> Iterator[None]:
     whoever deletes it may not do with their own rights."""
     with for_whole_organization(), transaction.atomic(durable=True):
         yield
-
-
-def _update(row: Assistant | ScenePrompt, changes: Mapping[str, Any]) -> None:
-    for name, value in changes.items():
-        setattr(row, name, value)
-    row.save(update_fields=[*changes, "updated_at"])
 
 
 def _check(fields: Mapping[str, Any], current: Assistant | None = None) -> None:

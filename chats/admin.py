@@ -64,6 +64,7 @@ class ChatAdmin(ReadOnlyAdmin):
     list_filter = (by_name(), "owner")
     list_select_related = ("organization", "user", "assistant")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
+    narrowed_ordering = ("-updated_at", "-id")
     fields = (
         "title",
         "organization",
@@ -289,7 +290,9 @@ class TurnAdmin(ReadOnlyAdmin):
     ) -> HttpResponseBase:
         """Stream a question's turn on, after the connection was lost."""
         principal, turn = _own_trial(request, assistant_id, turn_id)
-        return event_stream(turn, after=last_event_id(request), viewed_by=principal)
+        return event_stream(
+            turn, after=last_event_id(request), viewed_by=principal, is_resumed=True
+        )
 
     def stop_trial(
         self, request: HttpRequest, assistant_id: UUID, turn_id: UUID

@@ -202,15 +202,20 @@ class ChatMessage(TenantRow):
     for people, unless the assistant hides it. `turn` is the turn that wrote the message, or, for a
     question, the first turn that answered it. `opening` is the last of the system messages that
     open this path (None: it opens with something else), so that they are found without walking to
-    the root. `model` names the model that wrote an imported answer.
+    the root. `model` names the model that wrote an imported answer. `words_version` is 0 where an older
+    release wrote `search`, without the person's word (`chats.messages.search`).
     """
 
-    chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="messages")
+    # Other indexes begin with `chat` and `turn`, and most messages have no file and no opening: an index that is
+    # not there is not written with each message.
+    chat = models.ForeignKey(
+        Chat, on_delete=models.CASCADE, related_name="messages", db_index=False
+    )
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.CASCADE, related_name="children"
     )
     opening = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     position = models.PositiveIntegerField(default=0)
     role = models.CharField(max_length=12, choices=ROLE_CHOICES)
@@ -222,19 +227,25 @@ class ChatMessage(TenantRow):
     tool_call = models.JSONField(null=True, blank=True)
     provider_fields = models.JSONField(null=True, blank=True, editable=False)
     file = models.ForeignKey(
-        File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        File, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     hidden = models.BooleanField(default=False)
     citations = models.JSONField(default=list, blank=True)
     model = models.CharField(max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
     turn = models.ForeignKey(
-        "Turn", null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
+        "Turn",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="messages",
+        db_index=False,
     )
     step = models.PositiveIntegerField(null=True, blank=True)
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)
     total_tokens = models.PositiveIntegerField(default=0)
     search = TokenVectorField(null=True)
+    words_version = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
 
     participant = ""
     """The name of the person who said it, if a stateless turn's client gives one; never stored."""
@@ -251,7 +262,12 @@ class ChatMessage(TenantRow):
         indexes = [
             models.Index(fields=["chat", "position"], name="message_chat_position"),
             models.Index(fields=["turn", "step"], name="message_turn_step"),
-            GinIndex(fields=["search"], name="message_search"),
+            models.Index(fields=["file"], condition=Q(file__isnull=False), name="message_file"),
+            models.Index(
+                fields=["opening"], condition=Q(opening__isnull=False), name="message_opening"
+            ),
+            GinIndex(fields=["search"], name="message_search", fastupdate=False),
+            models.Index(fields=["id"], condition=Q(words_version=0), name="message_words_waiting"),
         ]
 
     def __str__(self) -> str:
@@ -409,14 +425,26 @@ class Turn(TenantRow, Leased):
     stored state includes. `step` counts stored replies of the model. `tip` is where the next
     message is appended. `partial_text` is the text of the step under way, as far as it was shown;
     it becomes a message when the turn ends, and `partial_reasoning` goes with it. `is_budgeted` means that budgets apply, and hold
-    something for the turn while it lives (`chats.turns.admission`).
+    something for the turn while it lives (`chats.turns.admission`). `trace_parent` names the span that asked,
+    for those of whoever answers (`chats.turns.attempt_spans`).
     """
 
+    # Other indexes begin with these two. Each state that a turn goes through writes all indexes.
+    organization = models.ForeignKey(
+        "accounts.Organization", on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     chat = models.ForeignKey(
-        Chat, null=True, blank=True, on_delete=models.CASCADE, related_name="turns"
+        Chat,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="turns",
+        db_index=False,
     )
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
-    api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
+    api_key = models.ForeignKey(
+        ApiKey, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
     guest_id = models.CharField(max_length=200, null=True, blank=True)
     assistant = ReferenceKey(
         Assistant, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -444,6 +472,9 @@ class Turn(TenantRow, Leased):
     first_token_at = models.DateTimeField(null=True, blank=True)
     digest_at = models.DateTimeField(null=True, blank=True)
     is_budgeted = models.BooleanField(default=False, db_default=False)
+    trace_parent = models.CharField(
+        max_length=55, blank=True, default="", db_default="", editable=False
+    )
 
     objects = TurnQuerySet.as_manager()
     TENANT_FIELDS = ("organization_id", "user_id", "guest_id")
@@ -464,6 +495,7 @@ class Turn(TenantRow, Leased):
         indexes = [
             models.Index(fields=["chat", "-created_at"], name="turn_chat_time"),
             models.Index(fields=["organization", "-created_at"], name="turn_org_time"),
+            models.Index(fields=["api_key"], condition=Q(api_key__isnull=False), name="turn_key"),
             models.Index(
                 fields=["status", "lease_until"],
                 condition=Q(status__in=["queued", "running"]),

@@ -23,6 +23,8 @@ from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.round_trips import in_one_trip
 from amber.lib.errors import Conflict, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 from assistants.models import Assistant
 from chats.context.call_options import NO_OPTIONS, CallOptions
 from chats.events.changes import tell_of_chat
@@ -110,6 +112,7 @@ def delete_chat(chat: Chat) -> None:
     chat.delete()
 
 
+@trace(names.STORE_QUESTION)
 @transaction.atomic(durable=True)
 def post_message(
     chat: Chat,

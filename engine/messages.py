@@ -59,6 +59,14 @@ ROLES: Final[Mapping[str, RoleFacts]] = {
     MessageRole.KNOWLEDGE: RoleFacts(is_untrusted=True),
 }
 
+_UNKNOWN: Final = RoleFacts()
+
+
+def facts_of(role: str) -> RoleFacts:
+    """Return what is known of a stored role. One that a newer release has made says nothing to anybody."""
+    return ROLES.get(role, _UNKNOWN)
+
+
 ASKING_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.asks)
 SYSTEM_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.speaker == "system")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.messages import ASKING_ROLES, ROLES, Message, MessageRole
+from engine.messages import ASKING_ROLES, Message, MessageRole, facts_of
 
 TOOL_RESULTS: Final = "tool results"
 FILES: Final = "files"
@@ -81,7 +81,7 @@ def exposure_of(
     last = max((n for n, m in enumerate(messages) if m.role in ASKING_ROLES), default=-1)
     return Exposure(
         untrusted=frozenset(more) | frozenset(_kinds_in(messages, own_tools)),
-        typed=tuple(m.content for m in messages if ROLES[m.role].is_typed),
+        typed=tuple(m.content for m in messages if facts_of(m.role).is_typed),
         prompts=tuple(prompts),
         readings=tuple(
             ToolReading(m.tool_call.name, m.content, in_turn=position > last)
@@ -94,7 +94,7 @@ def exposure_of(
 
 def _kinds_in(messages: Iterable[Message], own_tools: frozenset[str]) -> Iterable[str]:
     for message in messages:
-        if not ROLES[message.role].is_untrusted or _is_empty_search(message):
+        if not facts_of(message.role).is_untrusted or _is_empty_search(message):
             continue
         made_by = message.tool_call.name if message.tool_call else ""
         if made_by not in own_tools:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
-from accounts.admin import GrantInline
+from accounts.admin.groups import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
 from amber.lib.operator_pages.cells import (
     NOTHING,

@@ -22,19 +22,19 @@ SLICE_SECONDS: Final = 5.0
 
 
 @shared_task(name="libraries.ingest")
-def ingest() -> None:
+def ingest(*_: str) -> None:
     if indexing.work(this_worker(), seconds=SLICE_SECONDS):
         enqueue_ingestion()
 
 
 @shared_task(name="libraries.erase")
-def erase() -> None:
+def erase(*_: str) -> None:
     with across_tenants():
         leftovers.erase_leftovers()
 
 
 @shared_task(name="libraries.read_file")
-def read_file(file_id: str, organization_id: str, user_id: str, guest_id: str) -> None:
+def read_file(file_id: str, organization_id: str, user_id: str, guest_id: str, *_: str) -> None:
     """Read a file for models. A second message does nothing."""
     user = UUID(user_id) if user_id else None
     with as_tenant(Tenant(UUID(organization_id), user, guest_id or None)):
@@ -43,6 +43,6 @@ def read_file(file_id: str, organization_id: str, user_id: str, guest_id: str) -
 
 
 @shared_task(name="libraries.import_repositories")
-def import_repositories() -> None:
+def import_repositories(*_: str) -> None:
     """Begin imports in threads of their own: documents need not wait for a Git server."""
     import_threads.start_imports(this_worker(), enqueue=enqueue_ingestion)

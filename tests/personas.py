@@ -15,7 +15,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 from rest_framework.test import APIClient
 
-from accounts import group_services, services
+from accounts import group_services, key_services, services
 from accounts.models import ApiKey, Group, Membership, Organization, Role, User
 from accounts.principal import Actor, ActorKind, Principal
 from accounts.registry import public_assistant
@@ -46,7 +46,7 @@ class Persona:
     def new_key(self, **fields: Any) -> tuple[ApiKey, str]:
         """A key of theirs in this organization, and its text."""
         fields.setdefault("name", "test")
-        return services.create_api_key(
+        return key_services.create_api_key(
             self.user, organization=self.organization, by=self.actor, **fields
         )
 

@@ -16,7 +16,13 @@ from accounts.models import Organization
 from amber.backups import archive, programs, restore
 from amber.backups.backup import make_backup
 from amber.backups.programs import BackupError
+from amber.lib.storage.folder import FolderStorage
+from libraries.files import storage as file_bytes
+from libraries.files.payload import Payload
 from libraries.models import File
+from tests.fixtures_bucket import bucket, bucket_files
+
+__all__ = ["bucket", "bucket_files"]
 
 MANIFEST: dict[str, Any] = {"migrations": [], "rows": {}, "files": 0, "missing_files": []}
 
@@ -47,7 +53,7 @@ def test_what_was_packed_is_unpacked(tmp_path):
         named.append(packed)
         return {"files": len(packed)}
 
-    archive.write_archive(tmp_path / "a.tar", stored, manifest)
+    archive.write_archive(tmp_path / "a.tar", FolderStorage(location=stored), manifest)
     assert named == [{"ab/one", "two"}]
     assert archive.read_manifest(tmp_path / "a.tar") == {"files": 2}
     assert archive.unpack(tmp_path / "a.tar", tmp_path / "out") == {"ab/one", "two"}
@@ -201,6 +207,31 @@ def test_everything_comes_back_and_what_came_later_is_gone(alice, stored, tmp_pa
 
 @pytest.mark.usefixtures("alone")
 @pytest.mark.django_db(transaction=True)
+def test_files_come_back_into_a_bucket(alice, stored, bucket_files, tmp_path):
+    """And stay there, if the backup is of the database alone: what is missing is named then."""
+    path = file_bytes.write_bytes(Payload.of(b"as it was"))
+    File.objects.create(
+        organization=alice.organization,
+        user=alice.user,
+        name="note",
+        path=path,
+        size=9,
+        mime_type="text/plain",
+        file_hash="0" * 64,
+    )
+    pair = back_up(tmp_path / "backups")
+    alone = make_backup(tmp_path / "alone", with_files=False)
+    assert alone.missing_files == 0
+    bucket_files.empty()
+    assert restore.restore_backup(alone.dump, alone.files).missing_files == [path]
+    restored = restore.restore_backup(*pair)
+    assert (restored.files, restored.missing_files, restored.replaced_files) == (1, [], None)
+    assert bucket_files.body(f"amber/{path}") == b"as it was"
+    assert [each.name for each in stored.parent.iterdir()] == ["files"], "nothing is left unpacked"
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["amber chat worker here:7", ""])
 def test_it_is_refused_while_somebody_is_on_the_database(
     alice, stored, tmp_path, monkeypatch, name
@@ -224,7 +255,7 @@ def test_a_restore_that_fails_changes_nothing(alice, stored, tmp_path):
     manifest = archive.read_manifest(files)
     manifest["rows"]["accounts_user"] += 1
     lying = tmp_path / "lying.tar"
-    archive.write_archive(lying, stored, lambda _: manifest)
+    archive.write_archive(lying, FolderStorage(location=stored), lambda _: manifest)
     Organization.objects.create(name="Later")
     with pytest.raises(BackupError, match="accounts_user does not have"):
         restore.restore_backup(dump, lying)

@@ -8,9 +8,9 @@ import yaml
 
 from bench import litellm_gateway
 from bench.anatomy.anatomy import Span, Turn, table
-from bench.anatomy.recorder import SPANS, replace
+from bench.anatomy.recorder import REPLACED, JournalSpan, replace
 
-NAMES = [(module, name) for module, names in SPANS.items() for name in names]
+NAMES = [(module, name) for module, names in REPLACED.items() for name in names]
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
@@ -33,6 +33,15 @@ def test_a_call_is_recorded_with_what_it_returned_or_raised():
     with pytest.raises(ZeroDivisionError):
         Module.divide(1, 0)
     assert [part for part, *_ in lines] == ["dividing", "dividing"]
+
+
+def test_a_span_of_a_turn_is_a_part_and_is_written_once():
+    lines = []
+    span = JournalSpan("POST", 7, lambda *line: lines.append(line))
+    span.rename("POST /chats/")
+    span.end()
+    span.end()
+    assert lines == [("POST /chats/", 7, "")]
 
 
 def test_statements_count_for_the_innermost_part():

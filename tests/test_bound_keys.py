@@ -14,8 +14,8 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from accounts.key_services import rotate_api_key
 from accounts.models import ApiKey
-from accounts.services import rotate_api_key
 from assistants.models import Assistant
 from chats.models import Chat, Turn
 from chats.tests.event_streams import read_parts

@@ -12,6 +12,7 @@ from django.urls import Resolver404, resolve
 
 from accounts.audit_actions import AuditAction
 from amber.lib.errors import CODES, RETRYABLE
+from amber.lib.tracing import names
 from engine.events import EVENT_TYPES, LAST_EVENTS
 from tests import house
 from tools.calling.registry import builtin_names
@@ -28,10 +29,11 @@ SOURCES = sorted(
 INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE", "AMBER_CONNECT_AS"}
 """Set by Amber for its own processes."""
 
-SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE_URL|REDIS_URL")
+SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE(_REPLICA)?_URL|REDIS_URL")
 READERS = {
+    "read_storage",
     *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
-    *("database", "mail_server", "secret_keys", "address", "numeral"),
+    *("database", "database_place", "replica", "mail_server", "secret_keys", "address", "numeral"),
     *("line", "logo", "colour"),
 }
 UNKNOWN = object()
@@ -134,13 +136,15 @@ def test_settings_are_documented_with_their_defaults():
     assert literal == {name: {said[name]} for name in literal}
 
 
+OF_BOTO = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+"""Read by boto3 itself, where files are in a bucket."""
 COMPOSED = {"POSTGRES_PASSWORD", "AMBER_APP_PASSWORD", "AMBER_SYSTEM_PASSWORD"}
 """Passwords that only docker-compose.yml reads."""
 
 
 def test_example_environment_names_only_settings():
     named = re.findall(r"^#?([A-Z][A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
-    assert set(named) <= set(documented_settings()) | COMPOSED
+    assert set(named) <= set(documented_settings()) | COMPOSED | OF_BOTO
 
 
 # -- Events ------------------------------------------------------------------------------------
@@ -197,6 +201,17 @@ def test_table_of_audited_actions_is_the_code_s():
     table = section((DOCS / "audit.md").read_text(), "## Actions")
     said = [(row[0].strip("`"), row[1]) for row in rows(table)][1:]
     assert said == AuditAction.choices
+
+
+def test_spans_and_their_attributes_are_documented_and_no_other():
+    text = (DOCS / "tracing.md").read_text()
+    shown = {
+        name
+        for row in rows(section(text, "## What is recorded"))
+        for name in re.findall(r"`([^`]+)`", row[0])
+    }
+    written = (value for name, value in vars(names).items() if name.isupper())
+    assert shown == {value for value in written if isinstance(value, str)}
 
 
 def test_table_of_error_codes_is_the_code_s():

@@ -19,7 +19,7 @@ REPLACED = {
     *("belongings", "arm", "arms"),
 }
 PARTICIPLE = re.compile(r"[a-z]+(ed|own|old|aid)|kept|held|found|sent|made|given|written|told")
-NO_PARTICIPLES = {"embed", "feed", "need", "fold", "hold"}
+NO_PARTICIPLES = {"embed", "feed", "need", "fold", "hold", "shutdown"}
 TABLES = {"chats_chore", "rung_at"}
 """Names in the database, which stay."""
 

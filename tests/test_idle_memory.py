@@ -9,8 +9,15 @@ import pytest
 ANYWHERE = (
     *("numpy", "tiktoken", "lxml", "trafilatura", "pypdf", "docx", "openpyxl", "pptx", "dulwich"),
     *("PIL", "mcp", "limits", "jsonschema", "referencing", "cryptography.hazmat.bindings"),
+    *("boto3", "botocore", "storages"),
+    *(
+        "opentelemetry.sdk.trace",
+        "opentelemetry.sdk.resources",
+        "google.protobuf",
+        "amber.lib.tracing.exporting",
+    ),
 )
-"""Nobody needs them before a file, a tool, a page or a secret comes."""
+"""Nobody needs them before a file, a tool, a page or a secret comes, or an operator names a collector of traces."""
 
 WEB = """
 import amber.asgi, amber.urls

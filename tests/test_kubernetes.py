@@ -1,5 +1,8 @@
 """deploy/kubernetes, read: valid in Kubernetes' own schemas, confined, and about Amber as it is."""
 
+import copy
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +131,40 @@ def _uid_of_image() -> int:
     dockerfile = (FOLDER.parent.parent / "Dockerfile").read_text()
     users = [line.split()[1] for line in dockerfile.splitlines() if line.startswith("USER ")]
     return int(users[-1])
+
+
+def test_with_files_in_a_bucket_no_pod_shares_a_volume():
+    component = FOLDER / "files-in-s3"
+    said = yaml.safe_load((component / "kustomization.yaml").read_text())
+    [claim, pods] = said["patches"]
+    gone = yaml.safe_load(claim["patch"])
+    [volume] = of_kind("PersistentVolumeClaim")
+    assert gone == {**gone, "$patch": "delete", "kind": volume["kind"]}
+    assert gone["metadata"]["name"] == volume["metadata"]["name"]
+    deployments = of_kind("Deployment")
+    for each in deployments:
+        assert re.fullmatch(pods["target"]["name"], each["metadata"]["name"])
+        patched = _patched(each, yaml.safe_load(pods["patch"]))
+        kubernetes_validate.validate(patched, "1.37", strict=True)
+        assert "amber-files" not in json.dumps(patched)
+        [container] = patched["spec"]["template"]["spec"]["containers"]
+        assert {mount["name"] for mount in container["volumeMounts"]} == {"var", "tmp"}
+    for name in said["resources"]:
+        for each in yaml.safe_load_all((component / name).read_text()):
+            kubernetes_validate.validate(each, "1.37", strict=True)
+
+
+def _patched(each: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
+    """Apply a JSON patch of `test` and `remove`, as kustomize does."""
+    made: dict[str, Any] = copy.deepcopy(each)
+    for operation in operations:
+        *way, last = operation["path"].strip("/").split("/")
+        place: Any = made
+        for step in way:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        last = int(last) if isinstance(place, list) else last
+        if operation["op"] == "test":
+            assert place[last] == operation["value"]
+        else:
+            del place[last]
+    return made

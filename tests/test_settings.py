@@ -123,3 +123,26 @@ def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypat
     assert (options["connect_timeout"], options["tcp_user_timeout"]) == (5, 15_000)
     monkeypatch.setenv(NAME, "postgresql://amber@db.example/amber?connect_timeout=30")
     assert environment.database(NAME)["OPTIONS"]["connect_timeout"] == "30"
+
+
+@pytest.mark.parametrize(
+    "value", ["postgresql://me@host/amber", "postgresql://host", "http://host/amber", "host:5432"]
+)
+def test_another_address_of_the_database_has_no_login(monkeypatch, value):
+    monkeypatch.setenv(NAME, "postgresql://host:6000/amber?sslmode=require")
+    place = environment.database_place(NAME)
+    assert (place["HOST"], place["PORT"], place["NAME"]) == ("host", "6000", "amber")
+    assert place["OPTIONS"]["sslmode"] == "require"
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} .* without a user"):
+        environment.database_place(NAME)
+
+
+def test_a_replica_has_the_login_of_its_primary(monkeypatch):
+    primary = {"USER": "amber_app", "PASSWORD": "secret"}
+    assert environment.replica(NAME, primary) == {}
+    monkeypatch.setenv(NAME, "postgresql://standby/amber")
+    assert primary.items() <= environment.replica(NAME, primary).items()
+    monkeypatch.setenv(NAME, "postgresql://postgres:word@standby/amber")
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must log in as DATABASE_URL does"):
+        environment.replica(NAME, primary)

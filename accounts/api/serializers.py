@@ -60,10 +60,17 @@ class OrganizationSerializer(serializers.ModelSerializer[Organization]):
             "role",
             "retention_days",
             "default_prompt",
+            "trace_content",
             "created_at",
             "updated_at",
         ]
         read_only_fields = ["id", "slug", "personal", "created_at", "updated_at"]
+        extra_kwargs = {
+            "trace_content": {
+                "help_text": "Whether the operator's traces may hold what people asked, and what models "
+                "and tools answered."
+            }
+        }
 
 
 class NewOrganizationSerializer(serializers.Serializer[Any]):

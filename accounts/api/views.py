@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from accounts import services
+from accounts import key_services, services
 from accounts.api import schema
 from accounts.api.serializers import (
     ActiveOrganizationSerializer,
@@ -306,7 +306,7 @@ class ApiKeysView(_ListView):
         assistant_id = fields.get("assistant_id")
         if assistant_id is not None and not sees_assistant(principal, assistant_id):
             raise Missing
-        key, secret = services.create_api_key(
+        key, secret = key_services.create_api_key(
             person(principal),
             organization=get_visible(Organization, principal, principal.organization_id),
             by=principal.actor,
@@ -329,14 +329,14 @@ class ApiKeyView(APIView):
         principal = principal_of(request)
         key = get_writable(ApiKey, principal, key_id)
         changes = validate_body(ApiKeyChangesSerializer, request, partial=True)
-        key = services.edit_api_key(key, changes=changes, by=principal.actor)
+        key = key_services.edit_api_key(key, changes=changes, by=principal.actor)
         return Response(ApiKeySerializer(key).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key, at once and for good. Owners and admins may revoke everybody's keys."""
         principal = principal_of(request)
-        services.revoke_api_key(get_visible(ApiKey, principal, key_id), by=principal.actor)
+        key_services.revoke_api_key(get_visible(ApiKey, principal, key_id), by=principal.actor)
         return Response(status=204)
 
 
@@ -350,5 +350,5 @@ class RotateApiKeyView(APIView):
         key = get_writable(ApiKey, principal, key_id)
         hours = validate_body(RotationSerializer, request)["overlap_hours"]
         overlap = timedelta(hours=hours)
-        successor, secret = services.rotate_api_key(key, overlap=overlap, by=principal.actor)
+        successor, secret = key_services.rotate_api_key(key, overlap=overlap, by=principal.actor)
         return Response({**ApiKeySerializer(successor).data, "key": secret}, status=201)

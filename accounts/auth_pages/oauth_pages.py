@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt, ensure_csrf_cookie
 
-from accounts import services
+from accounts import key_services
 from accounts.audit.actors import client_address
 from accounts.models import Membership, Organization, User
 from accounts.principal import Actor, ActorKind
@@ -127,7 +127,7 @@ class ConsentView(BoundedBodyMixin, views.AuthorizationView):
     def form_valid(self, form: ConsentForm) -> HttpResponse:
         user = self.request.user
         assert isinstance(user, User)
-        services.let_application_in(
+        key_services.let_application_in(
             user,
             organization=Organization.objects.get(pk=form.cleaned_data["organization"]),
             client_id=self._request_info["client_id"],

@@ -23,7 +23,8 @@ from django.db.models.functions import Now
 
 from accounts.mail.messages import write_message
 from accounts.mail.outbox import open_details
-from accounts.models import Invitation, MailKind, MailStatus, OutgoingMail
+from accounts.mail.texts import NOTICES
+from accounts.models import Invitation, MailKind, MailStatus, Membership, OutgoingMail
 from amber.lib.database.batches import delete_in_batches
 from amber.lib.database.connections import release_connections
 from amber.lib.database.tenant import across_tenants
@@ -125,6 +126,11 @@ def _why_moot(mail: OutgoingMail) -> str:
     if mail.kind == MailKind.INVITATION:
         row = Invitation.objects.open().filter(pk=mail.cause.partition(":")[2])
         return "" if row.exists() else "The invitation was withdrawn, or is over."
+    if mail.kind in NOTICES and mail.user_id is not None:
+        members = Membership.objects.filter(
+            organization_id=mail.organization.pk, user_id=mail.user_id
+        )
+        return "" if members.exists() else "They have left the organization meanwhile."
     return ""
 
 

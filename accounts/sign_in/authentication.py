@@ -33,6 +33,8 @@ from amber.lib.database.tenant import across_tenants, act_as
 from amber.lib.errors import Forbidden, Missing, NotAuthenticated
 from amber.lib.rest.api import note_organization
 from amber.lib.secrets import is_well_formed, sha256_hex
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -48,6 +50,7 @@ _LAST_USED_STEP = timedelta(minutes=1)
 """`last_used_at` is for people: a minute's precision saves a write per request."""
 
 
+@trace(names.AUTHENTICATE)
 def authenticate(
     request: HttpRequest,
     *,

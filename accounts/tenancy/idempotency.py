@@ -29,6 +29,9 @@ MAX_KEY_CHARS = 200
 _RECORDS_AT_ONCE = 1_000
 ABANDONED_AFTER = timedelta(seconds=60)
 """The age from which an unanswered claim is taken over: its process has died."""
+QUICK_ABANDONED_AFTER = timedelta(seconds=12)
+"""The same for work that is one short transaction, as asking a question is: longer than a request waits for a
+connection (10 s). Whoever asked as Postgres went away must not wait a minute after it is back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,12 @@ class Replay:
 
 
 def begin(
-    principal: Principal, *, route: str, key: str, body: object
+    principal: Principal,
+    *,
+    route: str,
+    key: str,
+    body: object,
+    abandoned_after: timedelta = ABANDONED_AFTER,
 ) -> IdempotencyRecord | Replay:
     """Claim `key` for this principal and route, or return the first answer to the same request.
 
@@ -61,7 +69,7 @@ def begin(
     record = _claim_place(place, sha256)
     if record is None and _old().filter(**place).delete()[0]:
         record = _claim_place(place, sha256)
-    return record or _read_claim(place, sha256)
+    return record or _read_claim(place, sha256, abandoned_after)
 
 
 def settle(record: IdempotencyRecord | None, *, status: int, answer: Mapping[str, Any]) -> None:
@@ -90,7 +98,9 @@ def _claim_place(place: dict[str, Any], sha256: str) -> IdempotencyRecord | None
         return None
 
 
-def _read_claim(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Replay:
+def _read_claim(
+    place: dict[str, Any], sha256: str, abandoned_after: timedelta
+) -> IdempotencyRecord | Replay:
     """Return the first answer, or the claim taken over from a process that died.
 
     Raises Conflict.
@@ -104,7 +114,7 @@ def _read_claim(place: dict[str, Any], sha256: str) -> IdempotencyRecord | Repla
         return Replay(record.status, record.answer or {})
     now = timezone.now()
     # A claim that lies in the future is from before the clock was set back.
-    if abs(now - record.updated_at) < ABANDONED_AFTER or not _own_claim(record).update(
+    if abs(now - record.updated_at) < abandoned_after or not _own_claim(record).update(
         updated_at=now
     ):
         raise _in_progress()
@@ -140,6 +150,7 @@ def once(
     key: str | None,
     body: object,
     work: Callable[[IdempotencyRecord | None], T],
+    abandoned_after: timedelta = ABANDONED_AFTER,
 ) -> T | Replay:
     """Return `work(claim)`, or the first answer to the same request; `work(None)` without a key.
 
@@ -147,7 +158,7 @@ def once(
     """
     if key is None:
         return work(None)
-    claim = begin(principal, route=route, key=key, body=body)
+    claim = begin(principal, route=route, key=key, body=body, abandoned_after=abandoned_after)
     if isinstance(claim, Replay):
         return claim
     try:

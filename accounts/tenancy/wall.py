@@ -157,6 +157,11 @@ def build_wall(connection: Any) -> None:
                 cursor.execute(_wall_sql(table, wall))
 
 
+def wall_sql(table: str) -> str:
+    """Return the statements that bring one table in line, for one that takes another's place."""
+    return _wall_sql(table, TABLES[table])
+
+
 def _wall_sql(table: str, wall: Wall) -> str:
     readable = f"({wall.floor}) OR ({wall.seen})"
     statements = [

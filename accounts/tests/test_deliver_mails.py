@@ -377,6 +377,23 @@ def test_what_fails_together_is_told_in_one_mail(server, alice):
         assert "and 5 more" in text
 
 
+def test_who_has_left_meanwhile_is_told_nothing(server, alice):
+    gather_mail(
+        MailKind.FAILED_DOCUMENTS,
+        Recipient.of(alice.user),
+        cause="documents:1",
+        details={"library": "Manuals", "library_id": "1"},
+        item={"name": "salaries.pdf", "error": "Damaged."},
+        organization_id=alice.organization.pk,
+    )
+    alice.user.memberships.all().delete()
+    deliver_now()
+    assert not server.messages
+    mail = OutgoingMail.objects.get()
+    assert state(mail)[::2] == ("failed", "They have left the organization meanwhile.")
+    assert not mail.details_sealed
+
+
 # -- The operator ----------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts import services
-from accounts.admin import UserAdmin
+from accounts.admin.users import UserAdmin
 from accounts.closing import close_account
 from accounts.models import Invitation, Membership, User
 from tests.personas import OPERATOR, Persona, api

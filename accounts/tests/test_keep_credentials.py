@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth import HASH_SESSION_KEY
 from django.utils import timezone
 
+from accounts.key_services import revoke_api_key
 from accounts.models import ApiKey, Membership, User
 from accounts.principal import BrowserSession, Principal
-from accounts.services import revoke_api_key
 from accounts.sign_in.authentication import authenticate
 from accounts.sign_in.credentials import Credential, credential_of, still_good
 from tests.personas import OPERATOR, api

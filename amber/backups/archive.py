@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
 from amber.backups.programs import BackupError
+from amber.lib.storage.files import FileStorage
 
 MANIFEST: Final = "manifest.json"
 FILES: Final = "files"
@@ -22,22 +23,28 @@ MAX_MANIFEST_BYTES: Final = 100_000_000
 """A manifest names missing files at a hundred bytes each; a larger one is not Amber's."""
 
 
-def write_archive(path: Path, folder: Path, manifest: Callable[[set[str]], dict[str, Any]]) -> None:
-    """Pack the files in `folder`; `manifest` is called last, with the names that were packed.
+def write_archive(
+    path: Path, files: FileStorage | None, manifest: Callable[[set[str]], dict[str, Any]]
+) -> None:
+    """Pack the files of a storage; `manifest` is called last, with the names that were packed.
+
+    None: the archive has a manifest alone. Raises OSError if the storage cannot be reached.
 
     A file that is deleted meanwhile is left out: its row is deleted, too.
     """
-    packed: set[str] = set()
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-        for source in sorted(folder.rglob("*")) if folder.exists() else ():
-            if source.is_symlink() or not source.is_file():
-                continue
-            name = source.relative_to(folder).as_posix()
-            with contextlib.suppress(FileNotFoundError), source.open("rb") as opened:
-                _add(archive, f"{FILES}/{name}", os.fstat(opened.fileno()).st_size, opened)
-                packed.add(name)
+        packed = _pack(archive, files) if files else set()
         text = json.dumps(manifest(packed)).encode()
         _add(archive, MANIFEST, len(text), io.BytesIO(text))
+
+
+def _pack(archive: tarfile.TarFile, files: FileStorage) -> set[str]:
+    packed: set[str] = set()
+    for stored in files.walk():
+        with contextlib.suppress(FileNotFoundError), files.open(stored.name) as opened:
+            _add(archive, f"{FILES}/{stored.name}", opened.size, opened)
+            packed.add(stored.name)
+    return packed
 
 
 def _add(archive: tarfile.TarFile, name: str, size: int, data: IO[bytes]) -> None:

@@ -21,6 +21,8 @@ from psycopg import sql
 
 from amber.backups import programs
 from amber.backups.archive import write_archive
+from amber.backups.programs import BackupError
+from amber.lib.storage.files import file_storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,10 @@ class Backup:
     missing_files: int
 
 
-def make_backup(folder: Path) -> Backup:
+def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
     """Write two new files into `folder`, readable by their owner only. Reads everything once.
+
+    Without files, for a storage that is backed up by other means, the archive has a manifest alone.
 
     Raises BackupError; then neither file exists.
     """
@@ -45,10 +49,14 @@ def make_backup(folder: Path) -> Backup:
         missing: list[str] = []
 
         def manifest(packed: set[str]) -> dict[str, Any]:
-            missing.extend(sorted(named - packed))
-            return about | {"missing_files": missing, "files": len(packed)}
+            missing.extend(sorted(named - packed) if with_files else [])
+            about_files = {"missing_files": missing, "files": len(packed), "with_files": with_files}
+            return about | about_files
 
-        write_archive(unfinished_files, Path(settings.MEDIA_ROOT), manifest)
+        try:
+            write_archive(unfinished_files, file_storage() if with_files else None, manifest)
+        except OSError as error:
+            raise BackupError(f"The files cannot be read: {error}") from error
     return Backup(dump, files, sum(about["rows"].values()), len(missing))
 
 
@@ -87,8 +95,11 @@ def _dump(path: Path) -> dict[str, Any]:
 
 
 def count_rows(held: psycopg.Connection[Any]) -> dict[str, int]:
-    """Return the number of rows of every table."""
-    tables = held.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    """Return the number of rows of every table; partitions are counted with theirs."""
+    tables = held.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        " AND relkind IN ('r', 'p') AND NOT relispartition"
+    ).fetchall()
     counts = {}
     for (table,) in tables:
         counting = sql.SQL("SELECT count(*) FROM public.{}").format(sql.Identifier(table))

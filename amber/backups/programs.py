@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,9 @@ def _major(program: Path) -> int:
     return int(number[1]) if number else 0
 
 
-def conninfo() -> str:
-    """Return libpq's connection string of the database, without its password."""
-    given = connection.settings_dict
+def conninfo(database: Mapping[str, Any] | None = None) -> str:
+    """Return libpq's connection string of the settings' database, or of this one, without its password."""
+    given = connection.settings_dict if database is None else database
     options = {name: value for name, value in given["OPTIONS"].items() if isinstance(value, str)}
     place = {"host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
     known = {name: value for name, value in place.items() if value}

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from django.conf import settings
+from django.core.files.base import File as StoredBytes
+from django.core.files.storage import storages
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
@@ -28,6 +30,9 @@ from amber.backups.archive import read_manifest, unpack
 from amber.backups.backup import sha256_of
 from amber.backups.programs import BackupError
 from amber.lib.secrets import DecryptError
+from amber.lib.storage.files import FileStorage, file_storage
+from amber.lib.storage.folder import FolderStorage
+from amber.lib.storage.moving import MovingStorage
 from libraries.models import File
 from providers.keys import decrypt_api_key
 from providers.models import Provider
@@ -81,27 +86,56 @@ def restore_backup(dump: Path, files: Path) -> Restored:
     folder = programs.programs()
     _refuse_while_used()
     programs.run([folder / "pg_restore", "--list", dump])  # fails on a dump of a later version
-    stored = Path(settings.MEDIA_ROOT)
+    storage = _storage()
+    is_bucket = not isinstance(storage, FolderStorage)
+    stored = Path(settings.MEDIA_ROOT)  # beside which a bucket's files are unpacked, too
     unpacked = stored.with_name(f"{stored.name}.{os.getpid()}.unpacked")
     names = unpack(files, unpacked)
+    replaced = None
     try:
         if len(names) != manifest["files"]:
             raise BackupError(f"{files} holds only {len(names)} of {manifest['files']} files.")
+        present = _upload(unpacked, storage) if is_bucket else names
         _load(folder, dump, manifest["rows"])
-        replaced = _change_places(unpacked, stored)
+        if not is_bucket and manifest.get("with_files", True):
+            replaced = _change_places(unpacked, stored)
         if not waiting:  # else the next start does it, after its migrations
             database_roles.arrange_installation(connection)
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
     named = set(File.objects.values_list("path", flat=True))
+    if not is_bucket:
+        present = {each.name for each in storage.walk()}
     return Restored(
         rows=sum(manifest["rows"].values()),
         files=len(names),
         waiting_migrations=len(waiting),
-        missing_files=sorted(named - names - set(manifest["missing_files"])),
+        missing_files=sorted(named - present - set(manifest["missing_files"])),
         locked_keys=_locked_keys() if not waiting else [],
         replaced_files=replaced,
     )
+
+
+def _storage() -> FileStorage:
+    """Return the storage to restore files to. Raises BackupError while files move."""
+    if isinstance(storages["default"], MovingStorage):
+        raise BackupError("Finish moving the files first: remove AMBER_FILES_OLD_URL.")
+    return file_storage()
+
+
+def _upload(folder: Path, storage: FileStorage) -> set[str]:
+    """Add the files to a bucket, and return the names of all that it then holds.
+
+    Nobody looks for them until their rows are restored; files that came after the backup stay until
+    a periodic job finds that no row names them. Raises BackupError.
+    """
+    try:
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            with path.open("rb") as opened:
+                storage.save(path.relative_to(folder).as_posix(), StoredBytes(opened))
+        return {each.name for each in storage.walk()}
+    except OSError as error:
+        raise BackupError(f"Nothing was restored. {error}") from error
 
 
 def _waiting_migrations(applied: list[str]) -> set[str]:

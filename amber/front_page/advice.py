@@ -161,7 +161,7 @@ def _to_be_safe(facts: _Facts) -> Iterator[Advice]:
     if settings.DEBUG:
         yield Advice(
             _("AMBER_DEBUG is on: pages of errors show the inside of Amber to everybody."),
-            docs_link("settings", "logs-and-debugging"),
+            docs_link("settings", "logs-debugging-and-traces"),
             _("Turn it off"),
             "accounts.change_user",
         )

@@ -5,7 +5,7 @@ with the same rows in them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -46,24 +46,24 @@ class Failures:
 class _FailureKind:
     """How one kind of row fails: which rows since a moment, and why each did.
 
-    `lookup` is the reason's name in the address of a list, `reasons` what people call it.
+    `chosen` says which failed, in a query and in the address of a list; `lookup` is the reason's name there,
+    `reasons` what people call it. `among` are reasons that an address need not say: it names one of them.
     """
 
     title: Promise
     model: Any
     at: str
-    failed: Callable[[], Rows]
     reason: Any
     lookup: str
     chosen: Mapping[str, str]
     reasons: Mapping[str, Promise]
+    among: Mapping[str, Any] = field(default_factory=dict)
 
 
 _TURNS: Final = _FailureKind(
     gettext_lazy("Turns"),
     Turn,
     "ended_at",
-    lambda: Turn.objects.filter(status=TurnStatus.FAILED),
     KT("error__code"),
     "error__code",
     {"status__exact": TurnStatus.FAILED},
@@ -73,7 +73,6 @@ _DOCUMENTS: Final = _FailureKind(
     gettext_lazy("Documents"),
     Document,
     "ended_at",
-    lambda: Document.objects.filter(status=DocumentStatus.FAILED),
     F("stage"),
     "stage__exact",
     {"status__exact": DocumentStatus.FAILED},
@@ -89,7 +88,6 @@ _IMPORTS: Final = _FailureKind(
     gettext_lazy("Git imports"),
     Repository,
     "ended_at",
-    lambda: Repository.objects.filter(status=DocumentStatus.FAILED),
     F("status"),
     "",
     {"status__exact": DocumentStatus.FAILED},
@@ -99,7 +97,6 @@ _TOOLS: Final = _FailureKind(
     gettext_lazy("Calls of tools"),
     ToolCallRecord,
     "created_at",
-    lambda: ToolCallRecord.objects.filter(outcome__in=FAILED_OUTCOMES),
     F("outcome"),
     "outcome__exact",
     {},
@@ -108,12 +105,12 @@ _TOOLS: Final = _FailureKind(
         CallOutcome.FAILED: gettext_lazy("were answered with an error"),
         CallOutcome.TIMEOUT: gettext_lazy("took too long"),
     },
+    among={"outcome__in": FAILED_OUTCOMES},
 )
 _WEBHOOKS: Final = _FailureKind(
     gettext_lazy("Webhook deliveries"),
     WebhookDelivery,
     "created_at",
-    lambda: WebhookDelivery.objects.filter(status=DeliveryStatus.FAILED),
     Coalesce(Cast("http_status", TextField()), Value("")),
     "http_status",
     {"status__exact": DeliveryStatus.FAILED},
@@ -142,7 +139,8 @@ def recent_failures(may_see: Callable[[Any], bool]) -> list[Failures]:
 
 
 def _count(name: str, kind: _FailureKind, since: datetime) -> Rows:
-    newest = kind.failed().filter(**{f"{kind.at}__gte": since}).order_by().values("pk")[:MOST]
+    which = {**kind.chosen, **kind.among, f"{kind.at}__gte": since}
+    newest = kind.model.objects.filter(**which).order_by().values("pk")[:MOST]
     rows = kind.model.objects.filter(pk__in=newest).order_by()
     said = rows.annotate(
         kind=Value(name, output_field=TextField()), reason=Cast(kind.reason, TextField())

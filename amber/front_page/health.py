@@ -1,4 +1,4 @@
-"""Tell how web, workers, Postgres, Redis and the providers are. Five queries, and one of Redis.
+"""Tell how web, workers, servers and the providers are. Five queries, one of Redis, one of a bucket.
 
 Providers are not called: their last calls in the ledger say how they are.
 """
@@ -23,7 +23,7 @@ from amber.front_page.states import HealthCheck, State
 from amber.lib import redis as amber_redis
 from amber.lib.database.lease import QUEUED, RUNNING
 from amber.lib.ids import least_id_at
-from amber.web.health import REQUIRED_QUEUES
+from amber.web.health import REQUIRED_QUEUES, files_answer
 from chats.models import Turn
 from operations.maintenance.heartbeats import count_workers
 from providers.models import EmbeddingModel, LanguageModel, Provider, UsageRecord
@@ -44,8 +44,8 @@ SELECT current_setting('server_version'), pg_database_size(current_database()),
 
 
 def check_platform() -> list[HealthCheck]:
-    """HealthCheck the processes and the two servers that Amber is made of. Three queries."""
-    return [_web(), *_workers(), _postgres(), _redis()]
+    """HealthCheck the processes and the servers that Amber is made of. Three queries."""
+    return [_web(), *_workers(), _postgres(), _redis(), _files()]
 
 
 def _web() -> HealthCheck:
@@ -133,6 +133,13 @@ def _redis() -> HealthCheck:
         "clients": about["connected_clients"],
     }
     return HealthCheck("Redis", "ok", told)
+
+
+def _files() -> HealthCheck:
+    if files_answer():
+        return HealthCheck(_("Files"), "ok", _("They can be read and stored."))
+    told = _("Their storage does not answer: people cannot upload or download, and documents wait.")
+    return HealthCheck(_("Files"), "failed", told)
 
 
 # -- Providers ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from amber.lib.palette import is_colour
+from amber.lib.redis_address import check_address
 from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
@@ -69,11 +70,18 @@ def flag(name: str, default: bool) -> bool:
     return _read(name, default, _parse_flag, "must be one of 1, 0, true, false, yes, no")
 
 
-def words(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return a list that is separated by commas."""
-    return _read(
-        name, default, lambda raw: tuple(w.strip() for w in raw.split(",") if w.strip()), ""
-    )
+def words(
+    name: str, default: tuple[str, ...] = (), *, among: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Return a list that is separated by commas; `among` are all words that there are, if not any is good."""
+
+    def parse(raw: str) -> tuple[str, ...]:
+        found = tuple(w.strip() for w in raw.split(",") if w.strip())
+        if among and not {*found} <= {*among}:
+            raise ValueError(raw)
+        return found
+
+    return _read(name, default, parse, f"must be some of {', '.join(among)}")
 
 
 def choice(name: str, default: str, among: tuple[str, ...]) -> str:
@@ -137,17 +145,12 @@ def origins(name: str) -> list[str]:
 
 
 def redis(name: str, default: str) -> str:
-    """Return the address of a Redis."""
-
-    def parse(raw: str) -> str:
-        parts = urlsplit(raw)
-        if parts.scheme not in ("redis", "rediss", "unix") or parts.port == 0:
-            raise ValueError(raw)
-        return raw
-
-    return _read(
-        name, default, parse, "must have the form redis://:password@host:6379/0", secret=True
+    """Return the address of a Redis, or of the sentinels that watch one."""
+    wanted = (
+        "must have the form redis://:password@host:6379/0, or "
+        "redis+sentinel://:password@host:26379,host:26379,host:26379/service/0"
     )
+    return _read(name, default, check_address, wanted, secret=True)
 
 
 def mail_server(name: str) -> dict[str, object]:
@@ -207,18 +210,52 @@ def database(name: str, otherwise: dict[str, Any] | None = None) -> dict[str, An
     if otherwise is not None and not raw:
         return otherwise
     parts = urlsplit(raw)
-    is_postgres = parts.scheme in ("postgres", "postgresql") and _has_port(parts)
-    if not is_postgres or not parts.path.strip("/"):
+    if not _is_postgres(parts):
         raise ImproperlyConfigured(
             f"{name} must have the form postgresql://user:password@host:port/name; "
             "`make run` starts a database and sets it."
         )
+    login = {"USER": unquote(parts.username or ""), "PASSWORD": unquote(parts.password or "")}
+    return {"ENGINE": "amber.lib.postgres", **login, **_database_place(parts)}
+
+
+def replica(name: str, primary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return connection settings of a replica, of the primary's login; empty if there is none."""
+    if not os.environ.get(name):
+        return {}
+    given = database(name)
+    login = {each: given[each] or primary[each] for each in ("USER", "PASSWORD")}
+    if login["USER"] != primary["USER"]:
+        raise ImproperlyConfigured(
+            f"{name} must log in as DATABASE_URL does, or name no user: policies keep tenants apart there, too."
+        )
+    return {**given, **login}
+
+
+def database_place(name: str) -> dict[str, Any]:
+    """Return another address of the same database, without a login: each role keeps its own. Empty if there is
+    none."""
+    raw = os.environ.get(name, "")
+    if not raw:
+        return {}
+    parts = urlsplit(raw)
+    if not _is_postgres(parts) or parts.username or parts.password:
+        raise ImproperlyConfigured(
+            f"{name} must have the form postgresql://host:port/name, without a user: "
+            "each role logs in as it does elsewhere."
+        )
+    return _database_place(parts)
+
+
+def _is_postgres(parts: SplitResult) -> bool:
+    is_postgres = parts.scheme in ("postgres", "postgresql") and _has_port(parts)
+    return is_postgres and bool(parts.path.strip("/"))
+
+
+def _database_place(parts: SplitResult) -> dict[str, Any]:
     options = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "amber.lib.postgres",
         "NAME": unquote(parts.path.strip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", "") or parts.hostname or "",
         "PORT": str(parts.port or options.pop("port", "") or ""),
         "OPTIONS": {**_NOTICE_LOSS, **options},

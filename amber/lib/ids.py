@@ -15,4 +15,5 @@ def new_id() -> UUID:
 
 def least_id_at(moment: datetime) -> UUID:
     """Return the smallest UUIDv7 of that millisecond: a bound for ranges over primary keys."""
-    return UUID(int=(int(moment.timestamp() * 1_000) << 80) | (7 << 76) | (2 << 62))
+    milliseconds = max(0, int(moment.timestamp() * 1_000))
+    return UUID(int=(milliseconds << 80) | (7 << 76) | (2 << 62))

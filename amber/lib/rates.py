@@ -72,5 +72,5 @@ def _limiter(url: str) -> "SlidingWindowCounterRateLimiter":
 
     pool = amber_redis.client().connection_pool
     return SlidingWindowCounterRateLimiter(
-        RedisStorage(url, connection_pool=pool, key_prefix="amber:limits")
+        RedisStorage("redis://", connection_pool=pool, key_prefix="amber:limits")
     )

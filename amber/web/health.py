@@ -1,6 +1,8 @@
 """Answer operators' machines: /healthz (alive), /readyz (can work), /metrics (Prometheus)."""
 
+import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -11,6 +13,8 @@ from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
 from amber.lib.database.tenant import NOBODY, as_tenant
+from amber.lib.rest.drain import drain
+from amber.lib.storage.files import file_storage
 from amber.web.metrics import scrape
 from amber.web.request_log import MACHINE_ADDRESSES
 from chats.events.viewers import are_followed
@@ -18,6 +22,8 @@ from chats.models import Turn
 from operations.maintenance.heartbeats import consuming_queues
 
 REQUIRED_QUEUES = ("chat", "ingest")
+FILES_SECONDS = 15
+"""A bucket's requests cost money, and one that hangs would hold those who ask."""
 
 
 class HostsOfPeopleMiddleware(CommonMiddleware):
@@ -37,29 +43,41 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when database and Redis answer, this process reads the streams that are watched
-    here, and workers consume; else 503, naming what does not work.
+    """Answer 200 when database, Redis and the storage of files answer, this process reads the streams that are watched
+    here and is not about to stop, and workers consume; else 503, naming what does not work.
 
-    `row_security` only tells: whether Postgres keeps tenants apart from this process.
+    `row_security` only tells: whether Postgres keeps tenants apart from this process. With `?of=process` a balancer
+    asks about this process alone: without Postgres none would be better off with fewer of them.
     """
+    if request.GET.get("of") == "process":
+        return _answer({"accepting": _is_accepting()})
     checks = {
+        "accepting": _is_accepting,
         "database": _database_answers,
         "redis": _redis_answers,
         "event_streams": are_followed,
+        "files": files_answer,
     }
     results = {name: check() for name, check in checks.items()}
     consuming = consuming_queues() if results["database"] else set()
     results |= {f"{queue}_workers": queue in consuming for queue in REQUIRED_QUEUES}
-    ready = all(results.values())
-    results["row_security"] = results["database"] and is_walled()
+    return _answer(results, row_security=results["database"] and is_walled())
+
+
+def _answer(checks: dict[str, bool], **further: bool) -> HttpResponse:
+    ready = all(checks.values())
     return JsonResponse(
-        {"status": "ready" if ready else "not ready", "checks": results},
+        {"status": "ready" if ready else "not ready", "checks": {**checks, **further}},
         status=200 if ready else 503,
     )
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(scrape(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_accepting() -> bool:
+    return not drain.is_draining
 
 
 def _database_answers() -> bool:
@@ -75,6 +93,16 @@ def is_walled() -> bool:
 
 def _redis_answers() -> bool:
     return _answers(amber_redis.client().ping)
+
+
+def files_answer() -> bool:
+    """Return whether files can be read and written; asked every FILES_SECONDS at most."""
+    return _ask_storage(int(time.monotonic() / FILES_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _ask_storage(_: int) -> bool:
+    return _answers(file_storage().check)
 
 
 def _answers(ask: Callable[[], object]) -> bool:

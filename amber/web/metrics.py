@@ -29,6 +29,8 @@ from redis.exceptions import RedisError
 
 from accounts.models import MailStatus, OutgoingMail
 from amber.lib.ids import least_id_at
+from amber.lib.tracing import spans
+from amber.lib.tracing.losses import lost_count
 from amber.lib.workers.guard import fault_counts
 from amber.lib.workers.interpreter_watch import held_count
 from amber.web.request_log import Application, Receive, Scope, Send
@@ -105,6 +107,7 @@ class TurnCollector(Collector):
             workers.add_metric([queue], queue in consumed)
         yield workers
         yield from _faults()
+        yield from _lost_spans()
         yield _mails()
         held = CounterMetricFamily(
             "amber_interpreter_held", "Times a thread held the interpreter", labels=["process"]
@@ -168,6 +171,18 @@ def _faults() -> Iterable[Metric]:
     for part, count in counted.items():
         faults.add_metric([part], count)
     return [faults]
+
+
+def _lost_spans() -> Iterable[Metric]:
+    """Yield how many spans no collector got; nothing without traces, or while Redis is away."""
+    if not spans.is_on():
+        return []
+    lost = CounterMetricFamily("amber_trace_spans_lost", "Spans that no collector got")
+    try:
+        lost.add_metric([], lost_count())
+    except (RedisError, OSError):
+        return []
+    return [lost]
 
 
 REGISTRY.register(TurnCollector())

@@ -24,6 +24,8 @@ from django.http.response import HttpResponseBase
 
 from amber.lib.database.tenant import NOBODY, act_as
 from amber.lib.rest.async_response import DeferredResponse
+from amber.lib.rest.request_spans import name_request
+from amber.lib.tracing import spans
 
 
 class SingleThreadHandler(ASGIHandler):
@@ -54,6 +56,8 @@ class SingleThreadHandler(ASGIHandler):
             raise
         # The body runs in this task, not in the thread: it goes on for whom the view answered.
         act_as(getattr(request, "tenant", NOBODY))
+        if spans.is_on():
+            name_request(request)
         if isinstance(response, DeferredResponse):
             response = await response.arrival(request)
             response.close = _nothing  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from typing import Final
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from amber.lib.database.replica import note_write
 from amber.lib.database.tenant import NOBODY, across_tenants, as_tenant, current_tenant
 
 ACROSS_TENANTS: Final = (
@@ -16,6 +17,9 @@ ACROSS_TENANTS: Final = (
     *("/readyz", "/metrics"),
 )
 """Beginnings of the addresses that are served over the system's connection."""
+
+
+READING: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class TenantMiddleware:
@@ -30,5 +34,7 @@ class TenantMiddleware:
                 return self._get_response(request)
         with as_tenant(NOBODY):
             response = self._get_response(request)
-            request.tenant = current_tenant()  # type: ignore[attr-defined]
+            tenant = request.tenant = current_tenant()  # type: ignore[attr-defined]
+            if request.method not in READING:
+                note_write(tenant)
             return response

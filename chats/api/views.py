@@ -16,6 +16,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
+from amber.lib.database.replica import may_be_stale
 from amber.lib.errors import Invalid, Missing
 from amber.lib.rest.pages import NewestFirst, limit_of
 from amber.lib.rest.preferences import PREFER
@@ -94,6 +95,7 @@ class ChatsView(GenericAPIView[Chat]):
         ],
         responses=ChatSerializer(many=True),
     )
+    @may_be_stale
     def get(self, request: Request) -> Response:
         """List your chats, newest first; `owner=api` lists those made with your keys."""
         principal = principal_of(request)
@@ -199,6 +201,7 @@ class ChatExportView(APIView):
     bound_keys_may = ("GET",)
 
     @extend_schema(responses=ExportSerializer)
+    @may_be_stale
     def get(self, request: Request, chat_id: UUID) -> Response:
         """Export the chat with all its branches, in the form that `chats/import/` accepts."""
         return Response(export_chat(get_visible(Chat, principal_of(request), chat_id)))
@@ -219,6 +222,7 @@ class MessageSearchView(APIView):
         ],
         responses={200: FoundMessagesSerializer, 404: OpenApiResponse(description="No such chat.")},
     )
+    @may_be_stale
     def get(self, request: Request) -> Response:
         """Find messages of your chats that contain all the words, best matches first."""
         principal = principal_of(request)

@@ -40,9 +40,11 @@ class CallOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> Self:
-        """Read them from `Turn.options`."""
-        given = dict(options)
-        given["tools"] = tuple(ToolSpec(**tool) for tool in given.get("tools", ()))
+        """Read them from `Turn.options`. What a newer release has written there is passed over."""
+        given = _known_fields(cls, options)
+        given["tools"] = tuple(
+            ToolSpec(**_known_fields(ToolSpec, t)) for t in given.get("tools", ())
+        )
         given |= {name: tuple(given.get(name, ())) for name in ("prompts", "stop")}
         return cls(**given)
 
@@ -79,3 +81,9 @@ NO_OPTIONS: Final = CallOptions()
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     said = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return said if tool.strict is None else said | {"strict": tool.strict}
+
+
+def _known_fields(form: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is given for the fields of a dataclass."""
+    names = {each.name for each in fields(form)}
+    return {name: value for name, value in given.items() if name in names}

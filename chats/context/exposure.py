@@ -11,9 +11,9 @@ from typing import Final
 from django.utils.crypto import salted_hmac
 
 from chats.context.findings import RetrievedContext
-from chats.context.tail import as_engine_message
+from chats.messages.tool_calls import read_call
 from chats.models import ChatMessage, Turn
-from engine.messages import MessageRole
+from engine.messages import Message, MessageRole
 from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
 from tools.calling.registry import own_words_names
 
@@ -31,11 +31,17 @@ def read_exposure(
     """
     is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
     return exposure_of(
-        [as_engine_message(row, vision=False) for row in rows if row.role != MessageRole.ASSISTANT],
+        [_read(row) for row in rows if row.role != MessageRole.ASSISTANT],
         prompts=prompts,
         more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
         own_tools=own_words_names() if turn.chat_id else frozenset(),
     )
+
+
+def _read(row: ChatMessage) -> Message:
+    """Return what counts of a row: who says what."""
+    call = read_call(row.tool_call) if row.tool_call else None
+    return Message(role=row.role, content=row.content, tool_call=call)
 
 
 def mark_of(turn: Turn) -> str:

@@ -18,6 +18,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 from assistants.bound_tools import bound_tools
 from assistants.turn_config import TurnConfig, apply_scene, toolbox_of, turn_config_of
 from chats.context.call_options import CallOptions
@@ -103,6 +105,7 @@ def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
     return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
 
 
+@trace(names.GATHER)
 def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredContext:
     """Read the tail of the conversation and what could be looked up: 4 to 8 queries.
 
@@ -137,6 +140,7 @@ def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
     )
 
 
+@trace(names.COMPOSE)
 def prepare(
     turn: Turn, gathered: GatheredContext, layout: RequestLayout, embedded: QuestionEmbedding
 ) -> PreparedRequest:

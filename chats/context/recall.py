@@ -16,6 +16,8 @@ from django.db import connection
 from django.utils import timezone
 
 from amber.lib.database.plans import with_own_plans
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 from chats.messages.block_words import (
     asked_of,
     count_words,
@@ -135,6 +137,7 @@ class Recall:
     is_unrelated: bool = False
 
 
+@trace(names.RECALL)
 def recall(
     chat_id: UUID,
     question: str,

@@ -131,7 +131,8 @@ def as_engine_message(
     """Convert a row. `sender` marks the answering model, which only gets its own fields back;
     `shorten` cuts the text of a file."""
     call = message.tool_call
-    kept = open_fields(message.provider_fields, message.organization_id)
+    stored = message.provider_fields
+    kept = open_fields(stored, message.organization_id) if stored else None
     of_message, of_call = returned_to(sender, kept)
     return Message(
         role=message.role,
@@ -164,8 +165,7 @@ def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Atta
 
 
 def _author(message: ChatMessage) -> Author | None:
-    is_answer = message.role == MessageRole.ASSISTANT and message.assistant_id
-    written_by = message.assistant if is_answer else None
-    if written_by is None:
+    if not message.assistant_id or message.role != MessageRole.ASSISTANT:
         return None
-    return Author(str(written_by.pk), written_by.name, written_by.description)
+    written_by = message.assistant
+    return written_by and Author(str(written_by.pk), written_by.name, written_by.description)

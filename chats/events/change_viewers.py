@@ -17,6 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from accounts.sign_in.credentials import AnyCredential
 from amber.lib import redis as amber_redis
+from amber.lib.rest.drain import drain
 from chats.events.changes import READY
 from chats.events.viewers import find_good
 
@@ -34,7 +35,8 @@ _QUEUED_CHANGES: Final = 100
 
 @dataclass(eq=False, slots=True)
 class ChangeViewer:
-    """A page that listens to one person's channel. None in the queue: its credential ended."""
+    """A page that listens to one person's channel. None in the queue: its credential ended, or this
+    process stops."""
 
     channel: bytes
     credential: AnyCredential | None
@@ -56,6 +58,12 @@ class ChangeHub:
         """Channels that Redis has said it sends."""
         self._reader: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        drain.on_parting(self.part)
+
+    def part(self) -> None:
+        """End all streams: their pages listen again elsewhere."""
+        for viewer in [each for all_ in self._viewers.values() for each in all_]:
+            _put(viewer, None)
 
     async def add(self, viewer: ChangeViewer) -> None:
         """Listen from now on. The first that the viewer gets is READY: once changes reach it."""

@@ -2,7 +2,8 @@
 
 What is told are ids, never texts: whoever hears it asks REST. Nothing is kept. A page that was not
 listening begins with `ready`, at which it reads its lists anew, so a change that Redis loses costs
-seconds and no text. Guests have no such channel.
+seconds and no text. Guests have no such channel. Whoever is told reads from the primary, so that a replica
+does not answer with what was before (`amber.lib.database.replica`).
 """
 
 from functools import partial
@@ -15,6 +16,8 @@ import structlog
 from django.db import transaction
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.replica import note_write
+from amber.lib.database.tenant import Tenant
 from amber.lib.wire_fields import Id, write_id
 from chats.models import Chat, Turn, TurnStatus
 
@@ -60,11 +63,16 @@ def changes_channel(organization_id: UUID, user_id: UUID) -> bytes:
     return amber_redis.key("changes", organization_id, user_id)
 
 
-def channel_of(row: Chat | Turn) -> bytes | None:
-    """Return the channel of the person whose chat or turn this is; None for a guest's."""
+def person_of(row: Chat | Turn) -> Tenant | None:
+    """Return the person whose chat or turn this is; None for a guest's."""
     if row.guest_id is not None or row.user_id is None:
         return None
-    return changes_channel(row.organization_id, row.user_id)
+    return Tenant(row.organization_id, row.user_id)
+
+
+def channel_of(person: Tenant) -> bytes:
+    assert person.organization_id is not None and person.user_id is not None
+    return changes_channel(person.organization_id, person.user_id)
 
 
 def change_of_turn(name: str, *, chat_id: UUID | None, turn_id: UUID) -> bytes | None:
@@ -77,26 +85,28 @@ def change_of_turn(name: str, *, chat_id: UUID | None, turn_id: UUID) -> bytes |
 
 def tell_of_chat(chat: Chat, event: ChangeName = "chat.changed") -> None:
     """Tell the chat's person after commit that it changed."""
-    if (channel := channel_of(chat)) is not None:
-        transaction.on_commit(partial(_publish, channel, write_change(event, chat.pk)))
+    if (person := person_of(chat)) is not None:
+        transaction.on_commit(partial(_tell, person, write_change(event, chat.pk)))
 
 
 def tell_of_chats(organization_id: UUID, user_id: UUID | None) -> None:
     """Tell a person after commit that many of their chats changed."""
     if user_id is not None:
-        channel = changes_channel(organization_id, user_id)
-        transaction.on_commit(partial(_publish, channel, write_change("chats.changed")))
+        person = Tenant(organization_id, user_id)
+        transaction.on_commit(partial(_tell, person, write_change("chats.changed")))
 
 
 def tell_of_turn(turn: Turn, name: str) -> None:
     """Tell the turn's person of this event of it, at once: the caller has committed."""
-    channel = channel_of(turn)
+    person = person_of(turn)
     change = change_of_turn(name, chat_id=turn.chat_id, turn_id=turn.pk)
-    if channel is not None and change is not None:
-        _publish(channel, change)
+    if person is not None and change is not None:
+        _tell(person, change)
 
 
-def _publish(channel: bytes, change: bytes) -> None:
+def _tell(person: Tenant, change: bytes) -> None:
+    note_write(person)
+    channel = channel_of(person)
     try:
         amber_redis.client().publish(channel, change)
     except redis.RedisError as exc:

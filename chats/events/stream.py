@@ -21,8 +21,9 @@ from django.conf import settings
 from redis.exceptions import RedisError, ResponseError
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.replica import note_command
 from amber.lib.json_text import numbers
-from chats.events.changes import change_of_turn, channel_of
+from chats.events.changes import change_of_turn, channel_of, person_of
 from chats.models import Turn
 from engine.events import EVENT_TYPES
 
@@ -71,8 +72,11 @@ class Feed:
 
     def __init__(self, publisher: "Publisher", turn: Turn, on_fenced: Callable[[], None]) -> None:
         self.key = events_key(turn.organization_id, turn.pk)
-        self.channel = channel_of(turn)
+        person = person_of(turn)
+        self.channel = channel_of(person) if person else None
         """Where the person's other pages hear that the turn begins, waits or ends."""
+        self.write_note = note_command(person)
+        """What tells Redis that the person reads from the primary from now on."""
         self.chat_id = turn.chat_id
         self.turn_id = str(turn.pk)
         self.seq = max(turn.seq, first_seq(turn.attempt))
@@ -233,6 +237,9 @@ class Publisher:
             commands.append(_xadd(feed.key, name, seq, data))
             owners.append(feed)
             if (change := feed.change(name)) is not None:
+                if feed.write_note is not None:
+                    commands.append(feed.write_note)
+                    owners.append(feed)
                 commands.append((b"PUBLISH", feed.channel, change))
                 owners.append(feed)
             if now >= feed.expires_at:

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -23,6 +23,8 @@ from redis.exceptions import RedisError
 
 from accounts.sign_in.credentials import AnyCredential, still_good
 from amber.lib import redis as amber_redis
+from amber.lib.database.tenant import across_tenants
+from amber.lib.rest.drain import drain
 from chats.events import open_streams
 from chats.models import LIVE_STATUSES, Turn
 
@@ -57,6 +59,10 @@ class StreamEvent:
     seq: int
     name: str
     data: bytes
+
+
+PARTING: Final = StreamEvent(0, "", b"")
+"""Wakes a viewer when this process stops; no viewer is told it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -104,6 +110,12 @@ class Hub:
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._credentials_watcher: asyncio.Task[None] | None = None
+        drain.on_parting(self.part)
+
+    def part(self) -> None:
+        """Wake all viewers: those that can resume elsewhere part."""
+        for viewer in [each for all_ in self._viewers.values() for each in all_]:
+            _put(viewer, PARTING)
 
     def add(self, viewer: Viewer) -> bool:
         """Follow a turn from now on. Register before reading what is there: then nothing is missed.
@@ -262,20 +274,23 @@ def _knows_more(state: tuple[str, int] | None, seq: int) -> bool:
     return state is None or state[0] not in LIVE_STATUSES or state[1] > seq
 
 
+# A hub's tasks begin with its first viewer, and so act for that one's tenant; but they look after all.
 @sync_to_async(thread_sensitive=False)
 def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
     try:
-        rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
-        return {pk: (status, seq) for pk, status, seq in rows}
+        with across_tenants():
+            rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
+            return {pk: (status, seq) for pk, status, seq in rows}
     finally:
         connections.close_all()
 
 
 @sync_to_async(thread_sensitive=False)
 def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
-    """Return the credentials that are still valid, in a thread of its own."""
+    """Return the credentials that are still valid, whoever's they are, in a thread of its own."""
     try:
-        return still_good(credentials)
+        with across_tenants():
+            return still_good(credentials)
     finally:
         connections.close_all()
 

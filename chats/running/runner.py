@@ -6,21 +6,25 @@ what was emitted: `turn.seq` is the number of the last event that the stored sta
 """
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, Final
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connections
 
 from amber.lib.database.lease import Fenced
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import CODES, RETRYABLE, AmberError
+from amber.lib.tracing import names, spans
+from amber.lib.tracing.spans import trace
 from amber.lib.workers.entry_gate import EntryGate, EntryPlace
 from amber.lib.workers.leases import StopReason
 from amber.lib.workers.thread_bridge import RunInThread, run_on_loop
+from amber.lib.workers.worker import this_worker
 from chats.context import gathering
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Feed, publisher
@@ -31,6 +35,7 @@ from chats.running.resumption import close_calls
 from chats.running.stopping import TaskRun, running_turns
 from chats.running.writer import TurnWriter
 from chats.turns import claims
+from chats.turns.attempt_spans import attempt_span, describe_outcome
 from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
 from engine.provider.model import ProviderError
@@ -42,6 +47,10 @@ logger = structlog.get_logger(__name__)
 ENTRY: Final = EntryGate(places=2)
 """Turns at once between their claim and their request."""
 
+STORE_SECONDS: Final = 60.0
+"""How long an answer is kept for a Postgres that is away: three leases, and longer than most restarts."""
+STORE_PAUSE_SECONDS: Final = 0.5
+
 
 def run_next(*, worker: str) -> TurnStatus | None:
     """Claim the turn that is next, and run it. Return its state afterwards, or None if none may run.
@@ -50,22 +59,50 @@ def run_next(*, worker: str) -> TurnStatus | None:
     decide on calls first.
     """
     with ENTRY.place() as place:
+        began_ns = spans.clock_ns()
         with across_tenants():
             claimed = claims.claim_next(worker)
-        return run_claimed(*claimed, place) if claimed else None
+        return run_claimed(*claimed, place, began_ns) if claimed else None
 
 
-def run_claimed(turn_id: UUID, whose: tuple[Any, ...], place: EntryPlace) -> TurnStatus | None:
+def run_claimed(
+    turn_id: UUID, whose: tuple[Any, ...], place: EntryPlace, began_ns: int = 0
+) -> TurnStatus | None:
     """Run a turn that this worker has claimed, on behalf of whoever asked it; leave the place once its
-    request is prepared."""
+    request is prepared. `began_ns` is when the claim began, for its span."""
     with as_tenant(Tenant(*whose)):
-        return _run_claimed(turn_id, place)
+        try:
+            return _run_claimed(turn_id, place, began_ns)
+        except (OperationalError, InterfaceError) as exc:
+            logger.warning("turn_not_begun", turn_id=str(turn_id), reason=type(exc).__name__)
+            return _return_claim(turn_id)
 
 
-def _run_claimed(turn_id: UUID, place: EntryPlace) -> TurnStatus | None:
+def _return_claim(turn_id: UUID) -> TurnStatus | None:
+    """Queue a turn that was claimed and not begun, once Postgres is back; soon, or its lease has run out
+    and it may be another's."""
+    give_up_at = time.monotonic() + settings.AMBER_LEASE_SECONDS / 2
+    while time.monotonic() < give_up_at:
+        connections.close_all()
+        try:
+            is_queued = Turn.objects.return_claim(turn_id, worker=this_worker().name)
+        except (OperationalError, InterfaceError):
+            time.sleep(STORE_PAUSE_SECONDS)
+        else:
+            return TurnStatus.QUEUED if is_queued else None
+    return None
+
+
+def _run_claimed(turn_id: UUID, place: EntryPlace, began_ns: int) -> TurnStatus | None:
     turn = gathering.load_claimed_turn(turn_id)
     if turn is None:
         return None
+    with attempt_span(turn, began_ns) as span:
+        spans.add(names.CLAIM, began_ns)
+        return _run_turn(turn, place, span)
+
+
+def _run_turn(turn: Turn, place: EntryPlace, span: spans.TraceSpan) -> TurnStatus | None:
     this = TurnRun(turn)
     about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
     with running_turns.listing([turn], this), structlog.contextvars.bound_contextvars(**about):
@@ -75,6 +112,8 @@ def _run_claimed(turn_id: UUID, place: EntryPlace) -> TurnStatus | None:
             status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
             return status
         finally:
+            if span.is_recorded:
+                span.set(this.describe_outcome())
             this.erase_leftovers()
 
 
@@ -94,8 +133,12 @@ class TurnRun(TaskRun):
 
     # -- On the task's thread, before and after the coroutine ------------------------------------
 
+    @trace(names.PREPARE)
     def prepare(self, place: EntryPlace) -> None:
         self._preparation = Preparation(self._writer, place)
+
+    def describe_outcome(self) -> spans.Attributes:
+        return describe_outcome(self._writer.turn)
 
     def erase_leftovers(self) -> None:
         """Erase the files of results that were never stored."""
@@ -134,10 +177,14 @@ class TurnRun(TaskRun):
             del self._feed, self._partial
 
     async def _end(self) -> TurnStatus | None:
-        """Work until the turn is over, one way or another.
+        """Work until the turn is over, one way or another; without Postgres, until another may go on."""
+        try:
+            return await self._end_work()
+        except (OperationalError, InterfaceError):
+            logger.exception("turn_lost_postgres")
+            return await self._give_back()
 
-        Without Postgres nothing can be written: the lease runs out, and the turn is run again.
-        """
+    async def _end_work(self) -> TurnStatus | None:
         try:
             try:
                 async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
@@ -155,8 +202,7 @@ class TurnRun(TaskRun):
         except (ProviderError, AmberError) as exc:
             return await self._fail(exc.code, exc.message)
         except (OperationalError, InterfaceError):
-            logger.exception("turn_lost_postgres")
-            return None
+            raise
         except Exception:
             logger.exception("turn_broke")
             return await self._fail("internal")
@@ -217,7 +263,7 @@ class TurnRun(TaskRun):
             case loop_events.Reply():
                 feed.flush_text()
                 seq = feed.seq
-                await self._run_in_thread(lambda: writer.store_reply(loop_event, seq))
+                await self._store(lambda: writer.store_reply(loop_event, seq))
                 self._announce()
                 if writer.refused is not None:
                     raise writer.refused
@@ -232,15 +278,15 @@ class TurnRun(TaskRun):
                     content=result.content,
                 )
                 seq = feed.seq
-                await self._run_in_thread(lambda: writer.store_result(step, call, result, seq))
+                await self._store(lambda: writer.store_result(step, call, result, seq))
                 self._announce()
             case loop_events.ApprovalNeeded():
                 seq = feed.seq
-                await self._run_in_thread(lambda: writer.wait(seq))
+                await self._store(lambda: writer.wait(seq))
                 self._announce()
             case loop_events.ClientCallsReturned(finish_reason=reason):
                 seq = feed.seq
-                await self._run_in_thread(lambda: writer.return_client_calls(reason, seq))
+                await self._store(lambda: writer.return_client_calls(reason, seq))
                 self._announce()
 
     def _announce(self) -> None:
@@ -296,7 +342,7 @@ class TurnRun(TaskRun):
             return
         await self._await_first_events()
         seq = self._feed.seq
-        await self._run_in_thread(lambda: self._writer.store_knowledge(knowledge, seq))
+        await self._store(lambda: self._writer.store_knowledge(knowledge, seq))
         self._announce()
 
     async def _await_first_events(self) -> None:
@@ -321,6 +367,21 @@ class TurnRun(TaskRun):
         with self._guard_write():
             await self._run_in_thread(lambda: self._writer.save_partial(shown))
 
+    async def _store(self, write: Callable[[], None]) -> None:
+        """Write what must not be lost: again while Postgres is away, since it is promoted or restarted
+        in seconds, and asking the model again would take longer. The fence says whether it is too late."""
+        give_up_at = asyncio.get_running_loop().time() + STORE_SECONDS
+        while True:
+            try:
+                await self._run_in_thread(write)
+            except (OperationalError, InterfaceError) as exc:
+                if asyncio.get_running_loop().time() >= give_up_at:
+                    raise
+                logger.warning("turn_write_repeated", reason=type(exc).__name__)
+                await asyncio.sleep(STORE_PAUSE_SECONDS)
+            else:
+                return
+
     # -- Ending ----------------------------------------------------------------------------------
 
     async def _end_stopped(self) -> TurnStatus | None:
@@ -336,7 +397,21 @@ class TurnRun(TaskRun):
         if self.stopped_as is StopReason.CANCELLED:
             return await self._close(TurnEnding(TurnStatus.CANCELLED))
         shown = self._text_shown()
-        await self._run_in_thread(lambda: self._writer.release(shown))
+        await self._store(lambda: self._writer.release(shown))
+        return TurnStatus.QUEUED
+
+    async def _give_back(self) -> TurnStatus | None:
+        """Queue the turn again, once Postgres is back: nobody need wait for its lease to run out.
+
+        The attempt counts, since what failed may fail for ever. The sweep ends a turn after its last one.
+        """
+        if self._writer.turn.status != TurnStatus.RUNNING or self._writer.turn.is_last_attempt:
+            return None
+        shown = self._text_shown()
+        try:
+            await self._store(lambda: self._writer.release(shown, is_counted=True))
+        except (OperationalError, InterfaceError):
+            return None
         return TurnStatus.QUEUED
 
     async def _fail(self, code: str, message: str = "") -> TurnStatus | None:
@@ -357,7 +432,7 @@ class TurnRun(TaskRun):
 
     async def _close(self, ending: TurnEnding) -> TurnStatus | None:
         shown = self._text_shown()
-        await self._run_in_thread(lambda: self._writer.end(ending, shown))
+        await self._store(lambda: self._writer.end(ending, shown))
         self._announce()
         return ending.status
 

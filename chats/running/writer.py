@@ -21,6 +21,8 @@ from django.utils import timezone
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.lease import Fenced, update_leased
 from amber.lib.errors import RateLimited
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 from assistants.totals import count_tokens
 from chats.context.gathering import PreparedRequest
 from chats.context.knowledge import Knowledge
@@ -119,7 +121,7 @@ class TurnWriter:
 
     def store_knowledge(self, knowledge: Knowledge, seq: int) -> None:
         """Store what the library's search found, before anything of the answer."""
-        with self._hold_turn() as (turn, chat):
+        with self._hold_turn(seq) as (turn, chat):
             step = turn.step + 1
             message = transcript.append_to_turn(
                 turn,
@@ -140,9 +142,10 @@ class TurnWriter:
         changed = ["seq", *_keep_shown(turn, shown)]
         self._write_fenced(turn, *changed)
 
+    @trace(names.STORE_REPLY)
     def store_reply(self, reply: Reply, seq: int) -> None:
         """Store one reply: its answer, which ends the turn, or the calls it asks for."""
-        with self._hold_turn() as (turn, chat):
+        with self._hold_turn(seq) as (turn, chat):
             turn.partial_text = turn.partial_reasoning = ""
             usage, estimated = self.account.usage_of(reply.usage, reply.text, reply.reasoning)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
@@ -162,7 +165,7 @@ class TurnWriter:
     def store_result(self, step: int, call: ToolCall, result: ToolResult, seq: int) -> None:
         """Store a call's result with its passages and its file, then the files that it shows."""
         tool_call = store_answered_call(call, reply_id(self.turn, step))
-        with self._hold_turn() as (turn, chat):
+        with self._hold_turn(seq) as (turn, chat):
             kept, shown = self.files.save(result) if self.files else (None, [])
             append = partial(transcript.append_to_turn, turn, chat, step=step, tool_call=tool_call)
             citations = list(result.passages)
@@ -191,7 +194,7 @@ class TurnWriter:
         This does not count as an attempt. If it was cancelled at the same moment it ends: a turn
         that waits has no worker that would see the request.
         """
-        with self._hold_turn() as (turn, chat):
+        with self._hold_turn(seq) as (turn, chat):
             if turn.cancel_requested_at is not None:
                 end_turn(turn, chat, TurnEnding(TurnStatus.CANCELLED))
             else:
@@ -202,7 +205,7 @@ class TurnWriter:
 
     def return_client_calls(self, finish_reason: str, seq: int) -> None:
         """End the turn; its last calls are for the client to make."""
-        with self._hold_turn() as (turn, chat):
+        with self._hold_turn(seq) as (turn, chat):
             end_turn(turn, chat, TurnEnding(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
@@ -215,12 +218,12 @@ class TurnWriter:
             stored = end_turn(turn, chat, ending, passages=self._passages)
             self._save(turn, shown.seq, turn.step + 1, stored, spent=usage)
 
-    def release(self, shown: Shown) -> None:
-        """Release the turn to the queue. Its text is kept, and the attempt does not count."""
+    def release(self, shown: Shown, *, is_counted: bool = False) -> None:
+        """Release the turn to the queue. Its text is kept; the attempt does not count unless it failed."""
         with self._hold_turn() as (turn, _):
             _keep_shown(turn, shown)
             usage = self._settle_cut_off(turn, shown, RELEASED)
-            turn.leave(TurnStatus.QUEUED, is_counted=False)
+            turn.leave(TurnStatus.QUEUED, is_counted=is_counted)
             turn.seq = shown.seq
             self._update(turn, *_STATE_FIELDS)
             if turn.assistant_id and usage.total_tokens:
@@ -237,14 +240,22 @@ class TurnWriter:
         return usage
 
     @contextmanager
-    def _hold_turn(self) -> Iterator[tuple[Turn, Chat | None]]:
+    def _hold_turn(self, seq: int | None = None) -> Iterator[tuple[Turn, Chat | None]]:
+        """Lock the turn for a write that comes after event `seq`, and may be tried again if it fails.
+
+        Raises Fenced, also if an earlier try was committed although its connection broke: then the
+        stored state is already past `seq`. Viewers find it in Postgres.
+        """
         self._make_manifest()
-        with transaction.atomic():
+        with self.account.undone_on_error(), transaction.atomic():
             chat = self._lock_current_chat()
             turn = copy(self.turn)
-            turn.tip_id, turn.assistant_id, turn.cancel_requested_at = Turn.objects.holding(
-                turn.pk, turn.fence, "tip_id", "assistant_id", "cancel_requested_at"
+            stored_seq, *current = Turn.objects.holding(
+                turn.pk, turn.fence, "seq", "tip_id", "assistant_id", "cancel_requested_at"
             )
+            if seq is not None and stored_seq > seq:
+                raise Fenced
+            turn.tip_id, turn.assistant_id, turn.cancel_requested_at = current
             yield turn, chat
         # Only after the commit: a failed transaction leaves the turn as it was last stored.
         self.turn = turn

@@ -58,7 +58,7 @@ async def _bytes(viewer: ChangeViewer) -> AsyncIterator[bytes]:
                 yield HEARTBEAT
                 continue
             if change is None:
-                return  # the client reconnects, and gets a 401
+                return  # the client reconnects; it gets a 401, or another process
             yield b"data: %s\n\n" % change
     finally:
         await hub.remove(viewer)

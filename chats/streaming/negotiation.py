@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from accounts.api.answers import Work, do_once
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import get_visible
-from accounts.tenancy.idempotency import Replay
+from accounts.tenancy.idempotency import QUICK_ABANDONED_AFTER, Replay
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import accepted_headers, prefers_async
 from amber.lib.rest.wire import JSONRenderer
@@ -52,7 +52,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
     """Answer 201 with message and turn, or 202 for `Prefer: respond-async`, or stream the
     events."""
     _refuse_stream_too_many(request)
-    done = do_once(request, work)
+    done = do_once(request, work, abandoned_after=QUICK_ABANDONED_AFTER)
     principal = principal_of(request)
     if isinstance(done, PostResult) and done.turn is not None and wants_stream(request):
         return event_stream(done.turn, viewed_by=principal)
@@ -66,7 +66,7 @@ def answer_posted(request: Request, work: Work[PostResult]) -> HttpResponseBase:
 def answer_turn(request: Request, work: Work[Turn]) -> HttpResponseBase:
     """Answer as `answer_posted` does, for a turn without a chat."""
     _refuse_stream_too_many(request)
-    done = do_once(request, work)
+    done = do_once(request, work, abandoned_after=QUICK_ABANDONED_AFTER)
     answer: Mapping[str, Any] = done.answer if isinstance(done, Replay) else turn_wire(done)
     if not wants_stream(request):
         return _answer_json(request, answer, answer)

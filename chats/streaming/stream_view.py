@@ -28,9 +28,10 @@ from accounts.sign_in.credentials import Credential, credential_of
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import AmberError, Invalid, NotAuthenticated
 from amber.lib.rest.api import error_response
+from amber.lib.rest.drain import drain
 from chats.events import open_streams
 from chats.events.stream import SEQ_PER_ATTEMPT, events_key
-from chats.events.viewers import StreamEvent, Viewer, hub, read_stream
+from chats.events.viewers import PARTING, StreamEvent, Viewer, hub, read_stream
 from chats.models import Turn
 from chats.streaming.stored_state import place_in_queue, state_of
 from engine.events import LAST_EVENTS
@@ -50,17 +51,22 @@ MAX_DIGITS = 20
 
 
 def event_stream(
-    turn: Turn, *, after: int = 0, viewed_by: Principal | None = None
+    turn: Turn,
+    *,
+    after: int = 0,
+    viewed_by: Principal | None = None,
+    is_resumed: bool = False,
 ) -> StreamingHttpResponse:
     """Return the response that streams this turn's events after number `after`.
 
-    `viewed_by` None stands for the user who started the turn.
+    `viewed_by` None stands for the user who started the turn. `is_resumed`: the client knows the stream's address,
+    before any event has told it.
 
     Call it in the request's own thread: it returns that thread's database connections. Raises RateLimited
     (too_many_streams).
     """
     open_streams.refuse_beyond(open_streams.watchers_of(turn, viewed_by))
-    response = stream_response(_bytes(turn, after, viewed_by))
+    response = stream_response(_bytes(turn, after, viewed_by, is_resumed))
     connections.close_all()
     return response
 
@@ -94,7 +100,9 @@ class TurnEventsView(View):
         try:
             principal = self.viewer(request, **place)
             turn = get_visible(Turn, principal, turn_id)
-            return event_stream(turn, after=last_event_id(request), viewed_by=principal)
+            return event_stream(
+                turn, after=last_event_id(request), viewed_by=principal, is_resumed=True
+            )
         except AmberError as exc:
             return error_response(exc, request)
 
@@ -114,11 +122,16 @@ class TurnEventsView(View):
         return response
 
 
-async def _bytes(turn: Turn, after: int, viewed_by: Principal | None) -> AsyncIterator[bytes]:
+async def _bytes(
+    turn: Turn, after: int, viewed_by: Principal | None, is_resumed: bool
+) -> AsyncIterator[bytes]:
     async with aclosing(turn_events(turn, after, viewed_by=viewed_by)) as events:
         try:
             async for event in events:
+                is_resumed = is_resumed or (event is not None and event.seq > 0)
                 yield HEARTBEAT if event is None else _block(event)
+                if drain.is_parting and is_resumed:
+                    return
         except NotAuthenticated:
             return  # the stream ends before its turn: clients reconnect, and get a 401
 
@@ -215,7 +228,8 @@ class _Following:
             raise NotAuthenticated(code="invalid_credential")
         if None in events:
             return list(await self._snapshot())
-        return list(await self._take_all([e for e in events if e is not None]))
+        woken: list[StreamEvent | None] = [None] if PARTING in events else []
+        return woken + list(await self._take_all([e for e in events if e is not None]))
 
     @property
     def _wait_seconds(self) -> float:

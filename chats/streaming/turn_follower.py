@@ -19,11 +19,13 @@ from pydantic import TypeAdapter
 
 from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
+from chats.events.viewers import StreamEvent
 from chats.messages.turn_messages import shown_fields_of
 from chats.models import Turn
 from chats.services import cancel_turn
 from chats.streaming.stream_view import turn_events
 from engine.events import (
+    EVENT_TYPES,
     AnyEvent,
     Event,
     MessageStored,
@@ -74,7 +76,7 @@ async def follow_turn(
             while not is_over:
                 async with asyncio.timeout_at(deadline):
                     told = await anext(events)
-                event = None if told is None else _EVENT.validate_json(told.data)
+                event = None if told is None else _read(told)
                 is_over = event is not None and event.is_last
                 _raise_end(turn, event)
                 if turn.options.get("tools"):
@@ -89,6 +91,13 @@ async def follow_turn(
     finally:
         if not is_over and not is_kept:
             await _cancel(turn)
+
+
+def _read(told: StreamEvent) -> Event | None:
+    """Return the event; what a worker of a newer release adds is passed over, as a heartbeat or without its field."""
+    if told.name not in EVENT_TYPES:
+        return None
+    return _EVENT.validate_json(told.data, extra="ignore")
 
 
 class _KnownFields:

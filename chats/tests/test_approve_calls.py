@@ -4,9 +4,9 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
-from django.db import OperationalError
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.lease import Fenced
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
@@ -92,7 +92,7 @@ def results_of(turn: Turn) -> list[str]:
 
 def die(*_: object) -> None:
     """Stand in for a write: the worker is gone before it."""
-    raise OperationalError("Postgres is away")
+    raise Fenced
 
 
 # -- Waiting ---------------------------------------------------------------------------------------

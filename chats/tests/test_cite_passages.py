@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from django.db import OperationalError
 
+from amber.lib.database.lease import Fenced
 from chats import services
 from chats.context.knowledge import cited_in
 from chats.models import ChatMessage, Turn
@@ -217,7 +217,7 @@ def test_a_worker_that_takes_over_cites_what_the_lost_one_found(searched, monkey
 
     def die_at_the_answer(writer: Any, reply: Any, seq: int) -> None:
         if not reply.calls:
-            raise OperationalError("Postgres is away")
+            raise Fenced
         store_reply(writer, reply, seq)
 
     with monkeypatch.context() as patched:

@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Organization
+from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib.database.tenant import across_tenants
 from amber.lib.ids import new_id
 from chats.models import Turn, TurnStatus
@@ -30,9 +31,7 @@ def wait(persona: Any, number: int, **fields: Any) -> list[Turn]:
         Turn(
             id=new_id(),
             organization=persona.organization,
-            user=persona.user,
-            input={"messages": []},
-            **fields,
+            **{"user": persona.user, "input": {"messages": []}, **fields},
         )
         for _ in range(number)
     ]
@@ -75,6 +74,32 @@ def test_people_of_one_organization_are_served_in_turn_and_each_in_their_order(a
     assert len(set(order)) == 12
 
 
+def guests_wait(persona: Any, guests: int, each: int = 1) -> list[str]:
+    """Queue turns of guests of the organization's page, and return the guests in order of their ids."""
+    ids = sorted(f"{GUEST_PREFIX}{new_id().hex[::-1]}" for _ in range(guests))
+    for guest_id in ids:
+        wait(persona, each, user=None, guest_id=guest_id)
+    return ids
+
+
+def test_guests_are_one_person_together_so_that_members_wait_for_one_of_them(alice, bob):
+    guests_wait(alice, 500)
+    hers, his = wait(alice, 3), wait(bob, 3)
+    named = wait(alice, 3, guest_id="zoe")  # whom a program of theirs names
+    order = served(12)
+    for people in (hers, his, named):
+        places = [order.index(turn.pk) for turn in people]
+        assert places == sorted(places)
+        assert places[0] < 4 and places[-1] < 12
+    assert len(set(order)) == 12
+
+
+def test_guests_are_served_in_turn_among_themselves(alice):
+    guests = guests_wait(alice, 5, each=3)
+    order = [Turn.objects.get(pk=pk).guest_id for pk in served(15)]
+    assert order == guests * 3
+
+
 def test_a_weight_of_three_brings_three_turns_for_anothers_one(alice, mallory):
     Organization.objects.filter(pk=alice.organization.pk).update(turn_weight=3)
     wait(alice, 30)
@@ -111,7 +136,7 @@ def test_an_organization_at_its_limit_is_passed_over_until_a_turn_of_its_ends(
     assert not claims.are_some_waiting()
 
 
-def test_a_claim_is_one_statement_and_a_fence(alice):
+def test_a_claim_is_one_transaction_and_a_fence(alice):
     (turn,) = wait(alice, 1)
     with CaptureQueriesContext(
         connection,
@@ -120,13 +145,13 @@ def test_a_claim_is_one_statement_and_a_fence(alice):
             turn.pk,
             (alice.organization.pk, alice.user.pk, None),
         )
-    assert len(queries) == 1
+    assert [each["sql"].split()[0] for each in queries] == ["BEGIN", "SELECT", "WITH", "COMMIT"]
     turn.refresh_from_db()
     assert (turn.status, turn.attempt, turn.fence, turn.worker) == ("running", 1, 1, "w1")
     assert turn.lease_until is not None
 
 
-def rows_read(number: int) -> float:
+def rows_read(number: int, *, is_known: bool = True) -> float:
     """Return how many rows the next claim's plan read of the table of turns, with so many queued."""
     given: dict[str, Any] = {
         "last": UUID(int=0),
@@ -134,10 +159,15 @@ def rows_read(number: int) -> float:
         "most": 96,
         "organizations": [],
         "people": [],
+        "guests": [],
+        "prefix": GUEST_PREFIX,
+        "after_guests": claims.AFTER_GUESTS,
     }
     given |= {"worker": "w1", "lease": 20}
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE chats_turn")
+    with transaction.atomic(), connection.cursor() as cursor:
+        if is_known:
+            cursor.execute("ANALYZE chats_turn")
+        cursor.execute(claims.INDEX_ORDER_SQL)
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {claims.CLAIM_SQL}", given)
         found = cursor.fetchone()[0]
     plan = found if isinstance(found, list) else json.loads(found)
@@ -158,6 +188,16 @@ def _rows(node: Any) -> list[float]:
 
 
 def test_a_claim_reads_no_more_rows_of_a_queue_of_ten_thousand(alice, mallory):
-    wait(alice, 9_000)
+    wait(alice, 8_000)
+    guests_wait(alice, 1_000)
     wait(mallory, 1_000)
     assert rows_read(10_000) <= 20
+
+
+def test_nor_where_the_planner_knows_of_no_queue(alice, mallory):
+    """Statistics are made when hardly a turn waits."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE chats_turn")
+    wait(alice, 200)
+    wait(mallory, 200)
+    assert rows_read(400, is_known=False) <= 20

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chats.context.tail import as_engine_message
-from chats.importing import services
+from chats.importing import known_chats, services
 from chats.messages import transcript
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
@@ -284,13 +284,13 @@ def test_two_imports_at_once_make_one_chat(alice, monkeypatch):
     """The other one was faster: its chat is found once the database refuses a second."""
     _, chat = only(send_json(alice, exports.openai_messages()))
     calls = []
-    known = services._find_known
+    known = known_chats.find_known
 
     def blind_once(*args):
         calls.append(args)
         return None if len(calls) == 1 else known(*args)
 
-    monkeypatch.setattr(services, "_find_known", blind_once)
+    monkeypatch.setattr(services, "find_known", blind_once)
     entry, same = only(send_json(alice, exports.openai_messages()))
     assert (entry["is_new"], same, len(calls)) == (False, chat, 2)
     assert File.objects.count() == 1

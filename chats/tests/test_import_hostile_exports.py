@@ -1,54 +1,27 @@
 """Test that exports built to do harm, and damaged ones, end in sentences: no row, no byte is left."""
 
 import json
-import struct
 import tracemalloc
-import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.storage import default_storage
 from django.db import DataError
 
 from amber.lib.errors import Invalid
-from chats.importing import converted, documents, parts, services
+from chats.importing import converted, documents, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
 from chats.importing.formats.chatgpt import convert_chatgpt
 from chats.messages import imported_tree
 from chats.models import Chat, ChatMessage
 from chats.tests import exports
-from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json, zipped
+from chats.tests.exports import chatgpt, chatgpt_node, row, send_files, send_json
+from chats.tests.import_answers import files_on_disk, only, own_storage, said
 from chats.tests.rows import error_of
 from libraries.models import File
 
+__all__ = ["own_storage"]
+
 HI = {"role": "user", "content": "Hi"}
-
-
-def only(answer):
-    assert answer.status_code == 201, answer.json()
-    (entry,) = answer.json()["chats"]
-    return entry, Chat.objects.get(pk=entry["chat"]["id"])
-
-
-def said(answer):
-    """The words of a refusal, which left nothing behind."""
-    assert answer.status_code in (400, 413), answer.json()
-    assert not Chat.objects.exists()
-    assert not File.objects.exists()
-    assert files_on_disk() == []
-    return answer.json()["error"]["message"]
-
-
-def files_on_disk():
-    root = Path(default_storage.path(""))
-    return sorted(path.name for path in root.rglob("*") if path.is_file())
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.MEDIA_ROOT = tmp_path / "files"
-    settings.MEDIA_ROOT.mkdir()
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -480,81 +453,7 @@ def test_very_many_refusals_end_a_request(alice, monkeypatch):
     assert (len(report["refused"]), report["is_complete"]) == (3, False)
 
 
-# -- Zips ------------------------------------------------------------------------------------------
-
-
-def test_a_zip_that_unpacks_to_too_much_is_refused(alice, settings):
-    settings.AMBER_MAX_IMPORT_BYTES = 100_000
-    bomb = zipped({"conversations.json": b"[" + b" " * 50_000_000 + b"]"})
-    assert len(bomb) < 100_000
-    assert "more than 100,000 bytes" in said(send_files(alice, {"a.zip": bomb}))
-    several = zipped({f"conversations-{n:03}.json": b"[" + b" " * 90_000 + b"]" for n in range(12)})
-    assert "bytes" in said(send_files(alice, {"a.zip": several}))
-
-
-def test_what_a_zip_says_of_its_sizes_is_not_believed(alice, settings):
-    settings.AMBER_MAX_IMPORT_BYTES = 100_000
-    honest = zipped({"conversations.json": b"[" + b" " * 5_000_000 + b"]"})
-    size = struct.pack("<I", 5_000_002)
-    assert (
-        "conversations.json"
-        in said(send_files(alice, {"a.zip": honest.replace(size, struct.pack("<I", 10))}))
-        or Chat.objects.count() == 0
-    )
-
-
-def test_damaged_and_odd_zips_are_refused(alice, tmp_path):
-    whole = exports.chatgpt_zip()
-    assert said(send_files(alice, {"a.zip": whole[:200]})) == parts.DAMAGED
-    assert said(send_files(alice, {"a.zip": whole[: len(whole) // 2]})) == parts.DAMAGED
-    odd = tmp_path / "odd.zip"
-    with zipfile.ZipFile(odd, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("conversations.json", "[]")
-    assert said(send_files(alice, {"a.zip": odd.read_bytes()})) == parts.DAMAGED
-    assert said(send_files(alice, {"a.zip": zipped({"a.txt": "x", "b.txt": "y"})}))
-
-
-def test_a_zip_of_very_many_files_is_refused_unopened(alice, monkeypatch):
-    monkeypatch.setattr(parts, "MAX_PARTS", 10)
-    many = zipped({f"{n}.json": "[]" for n in range(11)})
-    assert "more than 10 files" in said(send_files(alice, {"a.zip": many}))
-
-
-def test_paths_in_a_zip_lead_nowhere(alice, settings):
-    """A name is a name: the file is stored under a random one, and named by its last part."""
-    conversation = exports.chatgpt_conversation()
-    question = conversation["mapping"]["q2"]["message"]
-    question["metadata"]["attachments"][0]["name"] = "../../../etc/passwd"
-    given: dict[str, bytes | str] = {
-        "../../conversations.json": json.dumps([conversation]),
-        "/../../file_00ab.png": exports.PNG,
-    }
-    before = files_on_disk()
-    _, chat = only(send_files(alice, {"a.zip": zipped(given)}))
-    file = row(chat=chat, role="file").file
-    assert file.name == "passwd"
-    (written,) = set(files_on_disk()) - set(before)
-    assert written not in ("passwd", "file_00ab.png")
-    assert ".." not in file.path
-
-
-def test_a_file_that_cannot_be_stored_is_told(alice, settings):
-    settings.AMBER_MAX_UPLOAD_BYTES = 1_000
-    text = json.dumps([exports.chatgpt_conversation()])
-    for bytes_of_file, words in (
-        (b"\x89PNG\r\n\x1a\n" + b"junk", "damaged"),
-        (b"x" * 1_001, "more than 1,000 bytes"),
-        (b"", "empty"),
-    ):
-        given: dict[str, bytes | str] = {
-            "conversations.json": text,
-            "file_00ab.png": bytes_of_file,
-        }
-        answer = send_files(alice, {"a.zip": zipped(given)}, again="true")
-        entry, _ = only(answer)
-        (lost,) = [each for each in entry["not_taken"] if each["kind"] == "attachment"]
-        assert words in lost["reason"]
-    assert files_on_disk() == []
+# -- Files -----------------------------------------------------------------------------------------
 
 
 def test_files_that_cannot_be_read_count_like_the_others(alice, monkeypatch):

@@ -1,5 +1,6 @@
 """Test streams of viewers whose credential is no longer valid, and turns nobody waits for."""
 
+import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,9 +11,13 @@ from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.key_services import revoke_api_key
 from accounts.models import ApiKey, Membership, User
-from accounts.services import remove_member, revoke_api_key
+from accounts.services import remove_member
+from accounts.sign_in.credentials import credential_of
+from amber.lib.database.tenant import as_tenant
 from chats import services
+from chats.events import viewers
 from chats.models import Turn
 from chats.tests.event_streams import read_parts
 from chats.tests.rows import of_turn
@@ -103,6 +108,18 @@ def test_another_session_of_theirs_streams_on(bob, new_model):
     response = here.get(of_turn(turn, "events/"))
     elsewhere.logout()
     assert cut_off(response, here.logout)
+
+
+def test_viewers_are_looked_after_whoever_came_first(alice, mallory, new_model):
+    """The hub's tasks begin with the first viewer, and so act for that one's tenant."""
+    new_model()
+    known = [credential_of(each.principal) for each in (alice, mallory)]
+    watching = {each for each in known if each is not None}
+    assert len(watching) == 2
+    turns = {ask(each).pk for each in (alice, mallory)}
+    with as_tenant(alice.principal.tenant):
+        assert asyncio.run(viewers.find_good(watching)) == watching
+        assert set(asyncio.run(viewers._states(turns))) == turns
 
 
 def test_an_operator_who_signs_out_tries_no_assistant_on(bob, new_model, assistant):

@@ -1,5 +1,13 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from amber.lib.database.tenant import Tenant, as_tenant
+from amber.lib.search.words import tsvector_literal, word_literal
+from chats.digest.message_words import add_person_words
+from chats.messages.search import person_word
+from chats.messages.transcript import new_row
+from chats.models import ChatMessage
 from chats.tests.rows import ABSENT, ALL, error_of, fields_of, new_chat, say
 from tests.personas import api
 
@@ -138,3 +146,75 @@ def test_a_text_of_many_words_can_be_stored_and_found(alice, chat):
     text = " ".join(f"word{number}" for number in range(20_000))
     say(chat, text)
     assert find(alice, "word7") == [text]
+
+
+# -- However much others have ------------------------------------------------------------------
+
+
+def tenant_of(persona):
+    return Tenant(persona.organization.pk, persona.user.pk)
+
+
+def pages_of_a_search(persona):
+    """How many pages Postgres looks at for the person's messages with a word, inside the function too."""
+    mine = word_literal(person_word(persona.organization.pk, persona.user.pk, None))
+    call = "SELECT FROM amber_messages_of('rain'::tsquery, %s::tsquery)"
+    with as_tenant(tenant_of(persona)), connection.cursor() as cursor:
+        cursor.execute(call, [mine])  # what is read of the catalogues once is not counted
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call}", [mine])
+        ((plan,),) = cursor.fetchall()
+    return int(plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"])
+
+
+def write_messages(chat, count):
+    rows = [new_row(chat, None, role="human", content="rain") for _ in range(count)]
+    ChatMessage.objects.bulk_create(rows)
+
+
+def test_a_search_reads_no_messages_of_others(alice, bob, mallory, chat):
+    write_messages(chat, 5)
+    before = pages_of_a_search(alice)
+    for other in (bob, mallory):
+        write_messages(new_chat(other), 300)
+    assert pages_of_a_search(alice) <= before + 10
+    assert len(find(alice, "rain")) == 5
+
+
+def test_matches_are_not_joined_with_each_chat(alice, assistant, chat):
+    """Each match is looked up once, not once for each chat of its person."""
+    for _ in range(30):
+        write_messages(new_chat(alice, assistant=assistant), 10)
+    with CaptureQueriesContext(connection) as asked:
+        assert len(find(alice, "rain", limit=100)) == 100
+    (search,) = (each["sql"] for each in asked if "amber_messages_of" in each["sql"])
+    with as_tenant(tenant_of(alice)), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {search}")
+        ((plan,),) = cursor.fetchall()
+    looked_up = [
+        each["Actual Loops"] * max(1, each["Actual Rows"])
+        for each in nodes_of(plan[0]["Plan"])
+        if each.get("Relation Name") == "chats_chatmessage"
+    ]
+    assert sum(looked_up) <= 300
+
+
+def nodes_of(node):
+    yield node
+    for inner in node.get("Plans", ()):
+        yield from nodes_of(inner)
+
+
+def test_what_an_older_release_wrote_is_found_and_gets_its_word(alice, chat):
+    of_guest = new_chat(alice, guest_id="o'neil \\ co", owner="guest")
+    for each in (chat, of_guest):
+        say(each, "old rain")
+    rows = ChatMessage.objects.order_by("pk")
+    written = list(rows.values_list("search", flat=True))
+    rows.update(search=tsvector_literal("old rain"), words_version=0)
+    say(chat, "new rain")
+
+    assert sorted(find(alice, "rain")) == ["new rain", "old rain"]
+    add_person_words()
+    assert list(rows.values_list("search", flat=True))[:2] == written
+    assert not rows.filter(words_version=0).exists()
+    assert sorted(find(alice, "rain")) == ["new rain", "old rain"]

@@ -101,10 +101,11 @@ def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
     monkeypatch.setattr(congestion, "_queue", congestion._Queue())
     monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
     wait(alice, 3, seconds=20)
-    seen = threading.Event()
+    may_look, seen = threading.Event(), threading.Event()
     look = congestion.look
 
     def look_and_say() -> None:
+        may_look.wait(20)
         look()
         seen.set()
 
@@ -113,8 +114,9 @@ def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
     with as_tenant(alice.principal.tenant), transaction.atomic():
         for _ in range(congestion.LOOK_EVERY - 1):
             congestion.refuse_over_share(pk)
-        assert not seen.is_set()
+        assert congestion._queue.asked == congestion.LOOK_EVERY - 1, "nobody has looked yet"
         congestion.refuse_over_share(pk)
+        may_look.set()
         assert seen.wait(20)
         with pytest.raises(RateLimited):
             congestion.refuse_over_share(pk)

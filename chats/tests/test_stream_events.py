@@ -8,11 +8,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from amber.lib import redis as amber_redis
+from amber.lib.rest.drain import Drain
 from amber.lib.workers.leases import StopReason
+from chats.events import viewers
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
 from chats.services import cancel_turn, delete_chat
+from chats.streaming import stream_view
 from chats.streaming.stream_view import _block, turn_events
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
@@ -209,3 +212,31 @@ def test_a_viewer_of_a_waiting_turn_is_told_its_place_without_a_number(
     assert _block(event).startswith(b"event: queue.position\ndata: "), (
         "no id: whoever resumes has missed nothing"
     )
+
+
+@pytest.mark.parametrize("is_resumed", [True, False])
+def test_whoever_knows_the_address_parts_when_the_process_stops(
+    alice, new_model, monkeypatch, is_resumed
+):
+    """A POST's viewer has not been told the turn yet: nobody could resume, so the stream goes on."""
+    new_model()
+    turn = ask(alice)
+    fresh = Drain()
+    for module in (stream_view, viewers):
+        monkeypatch.setattr(module, "drain", fresh)
+
+    async def watch_until_it_stops() -> bool:
+        sent: Any = stream_view._bytes(turn, 0, None, is_resumed)
+        first: asyncio.Future[bytes] = asyncio.ensure_future(anext(sent))
+        await asyncio.sleep(0)  # it is listed before anything is awaited
+        fresh.part()
+        assert await asyncio.wait_for(first, 30) == stream_view.HEARTBEAT
+        following: asyncio.Future[bytes] = asyncio.ensure_future(anext(sent, b"the end"))
+        done, _ = await asyncio.wait([following], timeout=0.5)
+        following.cancel()
+        await asyncio.wait([following])
+        await sent.aclose()
+        await amber_redis.close_async_clients()
+        return bool(done)
+
+    assert asyncio.run(watch_until_it_stops()) is is_resumed

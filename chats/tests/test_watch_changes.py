@@ -10,7 +10,7 @@ import orjson
 import pytest
 from django.db import connections
 
-from accounts.services import revoke_api_key
+from accounts.key_services import revoke_api_key
 from amber.lib import redis as amber_redis
 from chats.events import change_viewers
 from chats.events.changes import READY, changes_channel

@@ -5,7 +5,8 @@ estimate, marked as one. A call whose worker died is recorded by the sweep that 
 (`settle_lost`).
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -47,6 +48,16 @@ class TurnAccount:
         """The errors of calls that failed and were made again: they go into the ledger, too."""
         self.embedded: Sequence[tuple[EmbeddingModel, Usage]] = ()
         """What embedding the question used, until it is recorded."""
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """Forget what the block records if it raises: its transaction is rolled back, and may be tried again."""
+        before = self.is_asking, self.retried, self.embedded
+        try:
+            yield
+        except BaseException:
+            self.is_asking, self.retried, self.embedded = before
+            raise
 
     def watch_model(self, model: Model) -> Model:
         """Wrap the model, so that this account knows of each request that is made."""

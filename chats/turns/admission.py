@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import RateLimited
+from amber.lib.tracing import spans
 from chats.models import ChatMessage, Turn
 from chats.turns.congestion import refuse_over_share
 from engine.messages import MessageRole
@@ -61,6 +62,7 @@ def admit(turn: Turn) -> Turn:
     turn.is_budgeted = reservations.reserve(
         budget_subject_of(turn), partial(_estimate_first, turn), holder_id=turn.pk
     )
+    turn.trace_parent = spans.trace_parent()
     insert_row(turn)
     return turn
 

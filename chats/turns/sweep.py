@@ -10,6 +10,7 @@ from amber.lib.errors import CODES
 from amber.lib.workers.leases import sweep_expired
 from chats.models import Turn, TurnStatus
 from chats.turns.account import settle_lost
+from chats.turns.attempt_spans import record_lost
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
 
 logger = structlog.get_logger(__name__)
@@ -39,6 +40,7 @@ def _give_back(turn_id: UUID) -> bool:
     turn, chat = lock_turn(turn_id, chat_id, Turn.objects.with_expired_lease())
     if turn is None:
         return False
+    record_lost(turn)
     settle_lost(turn)
     if turn.cancel_requested_at is not None:
         return not end_outside(turn, chat, TurnEnding(TurnStatus.CANCELLED))

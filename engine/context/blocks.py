@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.messages import ASKING_ROLES, ROLES, MessageRole
+from engine.messages import ASKING_ROLES, MessageRole, facts_of
 
 _RESULT_CHARS = 600
 """The part of a tool's result that a block keeps; `search_conversation` finds the rest."""
@@ -95,7 +95,7 @@ def line_of(message: Spoken) -> str:
         return f"File: {message.label}" + (f" ({text})" if text else "")
     if message.role == MessageRole.TOOL:
         return f"{message.label or 'Tool'} returned: {_shorten(text)}"
-    speaker = ROLES[message.role].speaker
+    speaker = facts_of(message.role).speaker
     is_said = speaker and text and message.role != MessageRole.TOOL_CALL
     return f"{str(speaker).title()}: {text}" if is_said else ""
 
@@ -129,7 +129,7 @@ def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
 
 def _question_begins(messages: Sequence[Spoken]) -> int:
     start = len(messages) - 1
-    while start > 0 and ROLES[messages[start - 1].role].joins_question:
+    while start > 0 and facts_of(messages[start - 1].role).joins_question:
         start -= 1
     return start
 

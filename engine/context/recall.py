@@ -21,7 +21,7 @@ LOOK_BACK: Final = 3
 """A question of fewer words is read with those before it, at most this many. One that points at
 nothing before it ("Why do cats purr?") needs two words less, and one of whoever asks ("Who is my dentist?") a
 single one: what was asked before would only drown it. With three words for the former, 32 of 133 unrelated English
-questions were read with the small talk before them, and all 32 recalled that; with two, four are."""
+questions recalled the small talk before them; with two, 13 recall something (`bench/quality`, over REST)."""
 
 _POINTS_BACK = re.compile(
     r"^\W*(?:and|but|or|so|then|also|what about|how about)\b|"

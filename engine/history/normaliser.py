@@ -22,7 +22,6 @@ from engine.history.prompt import (
 from engine.history.sent_at import sent_at, stamp, time_zone
 from engine.messages import (
     ASKING_ROLES,
-    ROLES,
     SYSTEM_ROLES,
     AssistantMessage,
     Attachment,
@@ -32,6 +31,7 @@ from engine.messages import (
     ProviderMessage,
     SystemMessage,
     UserMessage,
+    facts_of,
     is_asked,
     mark_produced,
 )
@@ -140,7 +140,7 @@ def _render_words(
     message: Message, zone: tzinfo, responding_assistant_id: str | None
 ) -> list[ProviderMessage]:
     """Render what somebody says, as the table of roles tells who does."""
-    facts = ROLES[message.role]
+    facts = facts_of(message.role)
     prefix = sent_at(message.created_at, zone) if facts.is_stamped else ""
     match facts.speaker:
         case "user":
@@ -149,8 +149,10 @@ def _render_words(
         case "assistant":
             content = prefix + message.content
             return _render_answer(message, content, zone, responding_assistant_id)
-        case _:
+        case "system":
             return [_system(prefix + message.content)]
+        case _:
+            return []
 
 
 def _render_answer(

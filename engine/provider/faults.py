@@ -30,6 +30,8 @@ _SECRET = re.compile(
     r"|\bkey[-_: ]{1,2}(?=[\w.-]*[\d*])[\w*.-]{6,}",
     re.IGNORECASE,
 )
+_QUERY = re.compile(r"(?<=\?)[^\s\"'<>]{8,}")
+"""The query of an address: that of an image's link is a signature, which lets anybody read it."""
 _WRONG_KEY = re.compile(
     # OpenAI, xAI · Gemini · DeepSeek, Mistral · OpenRouter · Zhipu, Moonshot, DashScope
     r"(incorrect|invalid|wrong|missing|no) (x-)?(api|auth)\S*[ -]?(key|token|credentials)"
@@ -90,7 +92,8 @@ def fault(
 
 
 def _shorten(words: str) -> str:
-    return _SECRET.sub("[key]", " ".join(words.split()))[:MAX_DETAIL_CHARS]
+    without_queries = _QUERY.sub("…", " ".join(words.split()))
+    return _SECRET.sub("[key]", without_queries)[:MAX_DETAIL_CHARS]
 
 
 def fault_of_status(

@@ -125,7 +125,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request. `messages` is in OpenAI's `tools` form whatever the model's dialect."""
+    """One request. `messages` is in OpenAI's `tools` form whatever the model's dialect; `headers` go to the
+    provider as they are."""
 
     messages: Sequence[ProviderMessage]
     tools: Sequence[ToolSpec] = ()
@@ -137,6 +138,7 @@ class ModelRequest:
     seed: int | None = None
     response_format: Mapping[str, Any] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

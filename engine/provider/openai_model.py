@@ -280,7 +280,7 @@ class OpenAIModel:
         client = await shared_client(
             self._base_url, self._api_key, connect_seconds=self._connect_seconds
         )
-        headers = self._dialect.headers(self._api_key)
+        headers = {**request.headers, **self._dialect.headers(self._api_key)}
         key = (self._base_url, self._profile.upstream_id)
         refused = _refused_parameters.setdefault(key, set())
         known = mends = _mends.get(key) or known_mends(*key)

@@ -125,6 +125,13 @@ def test_operators_are_told_what_users_are_not() -> None:
     assert "sk-abc" not in fault_of_status(401, {"error": {"message": "sk-abcdef12"}}).said
 
 
+def test_a_link_that_could_not_be_fetched_is_told_without_its_signature() -> None:
+    link = "https://files.example.com/a/b?X-Amz-Signature=0123456789abcdef&X-Amz-Expires=900"
+    said = fault_of_status(400, {"error": {"message": f"Failed to fetch '{link}'."}})
+    assert "https://files.example.com/a/b?…" in said.message
+    assert "0123456789abcdef" not in said.message + said.said
+
+
 def test_the_words_are_short_and_carry_no_key() -> None:
     said = fault_of_status(
         404, {"error": {"message": "no model\nfor sk-abcdef123456 " + "x" * 999}}

@@ -5,8 +5,9 @@
 `tend_indexes` is a periodic job: it builds what is missing, drops what a killed build left behind
 (an INVALID index costs writes and serves nobody) and what no chunk uses any more. Until there is
 an index, search compares exactly. Indexes are built CONCURRENTLY, so nobody waits. An advisory
-lock keeps two workers from tending at once; a second connection holds it in an idle transaction,
-since PgBouncer in transaction mode keeps no locks of a session.
+lock keeps two workers from tending at once; a second connection holds it in an idle transaction. Both
+connections go past PgBouncer, where they can: a build needs a session with more memory, and may last longer
+than PgBouncer lets a transaction be idle.
 
 Refuses models of more than MAX_DIMENSIONS. https://github.com/pgvector/pgvector#hnsw
 """
@@ -19,6 +20,7 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
+from amber.lib.database.connections import keeps_session, past_pooler
 from libraries.models import DocumentChunk
 from providers.models import EmbeddingModel
 
@@ -52,7 +54,7 @@ def rows_indexed(model: EmbeddingModel) -> int:
 
 def tend_indexes() -> None:
     """Build and drop indexes as needed. Returns at once if another worker is at it."""
-    with _try_lock() as is_sole:
+    with past_pooler(), _try_lock() as is_sole:
         if not is_sole:
             return
         for name, is_valid in _list_indexes():
@@ -81,18 +83,28 @@ def _is_worth_it(model: EmbeddingModel) -> bool:
 
 def _build_index(model: EmbeddingModel) -> None:
     logger.info("index_build_started", model=model.alias)
+    with _much_memory(), connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index_name(model.pk)}"
+            " ON libraries_documentchunk"
+            f" USING hnsw ((vector::halfvec({int(model.dimensions)})) halfvec_cosine_ops)"
+            f" WHERE embedding_model_id = '{model.pk}'"
+        )
+    logger.info("index_built", model=model.alias)
+
+
+@contextmanager
+def _much_memory() -> Iterator[None]:
+    """Give the session BUILD_MEMORY inside of the block, unless PgBouncer lends it to others meanwhile."""
+    if not keeps_session():
+        yield
+        return
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [BUILD_MEMORY])
         try:
-            cursor.execute(
-                f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index_name(model.pk)}"
-                " ON libraries_documentchunk"
-                f" USING hnsw ((vector::halfvec({int(model.dimensions)})) halfvec_cosine_ops)"
-                f" WHERE embedding_model_id = '{model.pk}'"
-            )
+            yield
         finally:
             cursor.execute("RESET maintenance_work_mem")
-    logger.info("index_built", model=model.alias)
 
 
 def _drop_index(name: str) -> None:

@@ -22,6 +22,7 @@ import structlog
 from django.db import transaction
 
 from amber.lib.secrets import DecryptError
+from amber.lib.tracing import names, spans
 from engine.provider.model import ProviderError
 from libraries.embedding.store import QUERY_SECONDS, embed_query
 from libraries.models import Library
@@ -91,20 +92,34 @@ def search(
     scopes = [scope for scope in scopes_of(libraries, filters) if scope.chunk_count]
     if not scopes or not query.strip():
         return SearchResult([], [])
-    notes: list[str] = []
-    vectors: dict[UUID, NDArray[np.float32]] = {}
-    if "vectors" in retrievers:
-        caller = _QueryRunner(libraries[0].organization_id, user_id, query, notes, query_seconds)
-        vectors = caller.vectors(scopes, query_vectors or {})
+    with spans.span(names.RETRIEVAL, {names.OPERATION: "retrieval"}) as span:
+        caller = _QueryRunner(libraries[0].organization_id, user_id, query, [], query_seconds)
+        passages = _find_passages(scopes, caller, k, query_vectors or {}, retrievers)
+        span.set({names.PASSAGES: len(passages)})
+        if spans.may_show_content():
+            span.set({names.RETRIEVAL_QUERY: spans.cut_text(query)})
+        return SearchResult(passages, caller.notes)
+
+
+def _find_passages(
+    scopes: Sequence[SearchScope],
+    caller: "_QueryRunner",
+    k: int,
+    known: "QueryVectors",
+    retrievers: Collection[str],
+) -> list[Passage]:
+    query = caller.query
+    vectors = caller.vectors(scopes, known) if "vectors" in retrievers else {}
     with transaction.atomic():
         prepare_connection()
         words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
     at_once = reranker.SHOWN if reranker.is_configured() else 2 * k
-    hits = hits_of(ranked, [library.pk for library in libraries], at_once=at_once)
+    library_ids = [pk for scope in scopes for pk in scope.library_ids]
+    hits = hits_of(ranked, library_ids, at_once=at_once)
     if reranker.is_configured():
-        hits = _rerank_hits(query, hits, notes)
-    return SearchResult(passages_of(hits, words.weights, count=k), notes)
+        hits = _rerank_hits(query, hits, caller.notes)
+    return passages_of(hits, words.weights, count=k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from libraries.files.text import capped_text, decode_file
+from libraries.files.payload import Payload
+from libraries.files.text import capped_text, read_text
+
+
+def decoded_of(data: bytes) -> str | None:
+    return read_text(Payload.of(data))
+
 
 WORDS = "Straße, 东京，café: 1 €\r\n\tend\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030"])
 def test_reads_the_encodings_people_use(encoding):
-    assert decode_file(WORDS.encode(encoding)) == WORDS
+    assert decoded_of(WORDS.encode(encoding)) == WORDS
 
 
 @pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
 def test_reads_either_order_of_bytes(mark):
-    assert decode_file(("\ufeff" + WORDS).encode(mark)) == WORDS
+    assert decoded_of(("\ufeff" + WORDS).encode(mark)) == WORDS
 
 
 def test_reads_gbk():
-    assert decode_file("中文文本，逗号。".encode("gbk")) == "中文文本，逗号。"
+    assert decoded_of("中文文本，逗号。".encode("gbk")) == "中文文本，逗号。"
 
 
 @pytest.mark.parametrize(
@@ -38,16 +44,25 @@ def test_reads_gbk():
     ],
 )
 def test_other_bytes_are_no_text(data):
-    assert decode_file(data) is None
+    assert decoded_of(data) is None
+
+
+def test_a_text_of_many_pieces_is_read_as_one(settings, monkeypatch):
+    monkeypatch.setattr("libraries.files.payload.PIECE_BYTES", 3)
+    settings.AMBER_MAX_MESSAGE_CHARS = 4
+    assert decoded_of(("京" * 9).encode()) == (
+        "京京京京\n[Cut: these are the first 4 of 9 characters.]"
+    )
+    assert decoded_of("京".encode() * 9 + b"\0") is None, "the end counts, too"
 
 
 def test_noise_is_no_text():
-    assert decode_file(random.Random(7).randbytes(500)) is None
+    assert decoded_of(random.Random(7).randbytes(500)) is None
 
 
 @given(st.text())
 def test_what_is_written_in_utf8_is_read_or_refused(text):
-    decoded = decode_file(text.encode())
+    decoded = decoded_of(text.encode())
     assert decoded is None or decoded == text.removeprefix("\ufeff")
     if text.isprintable() and not text.startswith("%PDF-"):
         assert decoded == text
@@ -55,7 +70,7 @@ def test_what_is_written_in_utf8_is_read_or_refused(text):
 
 @given(st.binary())
 def test_what_is_read_can_be_stored(data):
-    text = decode_file(data)
+    text = decoded_of(data)
     assert text is None or ("\0" not in text and text.encode().decode() == text)
 
 

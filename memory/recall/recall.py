@@ -14,6 +14,8 @@ from amber.lib.search.hybrid import (
     search_keywords,
     search_vectors,
 )
+from amber.lib.tracing import names
+from amber.lib.tracing.spans import trace
 from engine.context.recall import choose
 from engine.text import tokens
 from engine.text.lexical import COMMON_WORDS
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _FUNCTION: Final = "amber_memories_with(%(queries)s::tsquery[])"
 
 
+@trace(names.SEARCH_MEMORY)
 def recall(
     owner: Owner,
     question: str,
@@ -66,6 +69,7 @@ def match_words(owner: Owner, question: str, assistant_id: UUID | None) -> Keywo
     return search_keywords(_known_to(owner, assistant_id), question, but=COMMON_WORDS)
 
 
+@trace(names.SEARCH_MEMORY)
 def search(
     owner: Owner,
     query: str,

@@ -1,6 +1,5 @@
 """Serve files of guests: those they send to an assistant, and those it made for them."""
 
-import hashlib
 from uuid import UUID
 
 from django.conf import settings
@@ -45,7 +44,7 @@ class GuestFilesView(ForGuests):
             raise Forbidden("This assistant does not accept files.")
         _refuse_long(int(request.META.get("CONTENT_LENGTH") or 0) - _FORM_BYTES)
         name, data = read_upload(validate_body(UploadInput, request)["file"])
-        _refuse_long(len(data))
+        _refuse_long(data.size)
         return answer_once(
             request,
             lambda claim: services.store_upload(
@@ -57,7 +56,7 @@ class GuestFilesView(ForGuests):
                 claim=claim,
             ),
             file_wire,
-            body={"name": name, "sha256": hashlib.sha256(data).hexdigest()},
+            body={"name": name, "sha256": data.sha256},
         )
 
 

@@ -30,6 +30,7 @@ from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
 from amber.lib.secrets import DecryptError
+from amber.lib.tracing import names, spans
 from amber.lib.workers.leases import Runs, sweep_expired
 from amber.lib.workers.worker import this_worker
 from chats.messages.turn_messages import messages_of_turn
@@ -67,6 +68,7 @@ class _WebhookMessage:
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    trace_parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,16 @@ def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
         "Amber-Delivery": str(delivery.pk),
         HEADER: signature(keys, body, at=int(now.timestamp())),
     }
-    return _WebhookMessage(webhook.url, headers, body)
+    return _WebhookMessage(webhook.url, headers, body, _trace_parent(delivery))
+
+
+def _trace_parent(delivery: WebhookDelivery) -> str:
+    """Return the span that asked: its trace goes on with what is told of the answer. One query, if
+    traces are on."""
+    if not spans.is_on():
+        return ""
+    turns = Turn.objects.filter(pk=delivery.turn_id)
+    return turns.values_list("trace_parent", flat=True).first() or ""
 
 
 def _reason_to_withhold(delivery: WebhookDelivery) -> str:
@@ -202,10 +213,23 @@ async def _send_all(
 async def _send(message: _WebhookMessage | _DeliveryOutcome) -> _DeliveryOutcome:
     if isinstance(message, _DeliveryOutcome):
         return message
+    beginning = spans.Beginning(
+        names.DELIVER_WEBHOOK, "client", message.trace_parent or spans.current()
+    )
+    with spans.enter(beginning) as span:
+        outcome = await _post(message)
+        span.set({names.HTTP_METHOD: "POST", names.HTTP_STATUS: outcome.http_status})
+        if outcome.error:
+            span.set({names.ERROR_TYPE: str(outcome.http_status or "unreachable")})
+        return outcome
+
+
+async def _post(message: _WebhookMessage) -> _DeliveryOutcome:
     began = time.monotonic()
+    headers = {**message.headers, **spans.headers_for("webhooks")}
     try:
         response = await fetch(
-            "POST", message.url, headers=message.headers, content=message.body, limits=LIMITS
+            "POST", message.url, headers=headers, content=message.body, limits=LIMITS
         )
     except AmberError as error:
         return _DeliveryOutcome(error.message, None, _ms_since(began))

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -306,6 +306,21 @@ def linked_platform(provider_url: str, **settings: str) -> Iterator[Platform]:
         platform.put_links()
         platform.start()
         yield platform
+
+
+@contextmanager
+def pooled_platform(
+    provider_url: str, pooled: Callable[[str], AbstractContextManager[Mapping[str, str]]]
+) -> Iterator[Platform]:
+    """As `started_platform`; `pooled` gives it the settings that lead around its database's address."""
+    with (
+        _new_platform(provider_url, migrated(), {}) as platform,
+        pooled(platform.database_url) as settings,
+    ):
+        platform.environ.update(settings)
+        platform.start()
+        yield platform
+        platform.stop()
 
 
 @contextmanager

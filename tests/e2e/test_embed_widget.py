@@ -1,25 +1,17 @@
 """The widget in a real browser, on a stranger's page: it asks, streams, survives reloads and lost
-connections; keyboards and screen readers get along with it; answers cannot do anything.
-
-The page is examples/embed.html, under the strictest policy that lets it load the widget.
+connections; answers cannot do anything. For keyboards and screen readers: test_reach_widget.py.
 """
 
 import os
-import re
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.axe import assert_accessible
-from tests.e2e.browser import chromium, web_page, why_there_is_none
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
+from tests.e2e.browser import why_there_is_none
+from tests.e2e.widget import WELCOME, assistant, browser, visit
 from tests.fake_answers import answer_text
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page
+__all__ = ["assistant", "browser", "visit"]
 
 pytestmark = [
     pytest.mark.e2e,
@@ -27,122 +19,9 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-EMBED = (ROOT / "examples" / "embed.html").read_text()
 SCREENSHOT = os.environ.get("WIDGET_SCREENSHOT", "")
 SLOW = "Tell me. [[fake tokens=60 itl=40]]"
 """2.4 seconds of text."""
-
-PATIENCE_MS = 30_000
-PLAIN: dict[str, Any] = {"greeting": "", "suggested_questions": [], "guest_files": False}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    with chromium() as running:
-        yield running
-
-
-class Visit:
-    """A visitor in front of a page with the widget."""
-
-    def __init__(self, platform: Platform, ann: Client, context: "BrowserContext") -> None:
-        self.platform, self.ann = platform, ann
-        self.page: Page = context.new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
-        self.said: list[str] = []
-        """What the browser complained of: refused by policy, errors of scripts."""
-        self.page.on("console", lambda m: self.said.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-
-    def open(self, address: str) -> None:
-        self.page.goto(address)
-        self.page.locator(".chat").click()
-
-    def button(self, name: str) -> "Locator":
-        return self.page.get_by_role("button", name=name)
-
-    @property
-    def box(self) -> "Locator":
-        return self.page.get_by_role("textbox")
-
-    @property
-    def answer(self) -> "Locator":
-        """The last thing the assistant said."""
-        return self.page.locator(".said:not(.you)").last
-
-    def ask(self, question: str) -> None:
-        self.box.fill(question)
-        self.box.press("Enter")
-
-    def wait_for_text(self, words: str) -> None:
-        self.page.locator(".log").get_by_text(words).first.wait_for()
-
-    def wait_for_end(self) -> None:
-        self.button("Send").wait_for()
-
-    def shows_instead(self, messages: list[dict[str, Any]]) -> None:
-        """After a reload, these as the conversation."""
-        page = {"next": None, "previous": None, "results": messages}
-        anywhere = {"Access-Control-Allow-Origin": "*"}
-        self.page.route(
-            re.compile("/messages/"), lambda route: route.fulfill(json=page, headers=anywhere)
-        )
-        self.page.reload()
-        self.page.locator(".sources").wait_for()
-
-    def kept(self) -> dict[str, Any]:
-        """What the widget keeps in this browser."""
-        kept: dict[str, Any] = self.page.evaluate("JSON.parse(Object.values(localStorage)[0])")
-        return kept
-
-
-def embedded(platform: Platform, assistant_id: str) -> str:
-    amber = f"http://127.0.0.1:{platform.port}"
-    return EMBED.replace("http://127.0.0.1:8000", amber).replace("ASSISTANT_ID", assistant_id)
-
-
-@pytest.fixture
-def assistant(platform: Platform, ann: Client) -> Any:
-    """`assistant("fake-slow")`: the id of a public one with this model."""
-
-    def make(model: str = "fake-model", **fields: Any) -> str:
-        assistant_id = ann.assistant(model)
-        changes = {"public": True, "name": "Marie", "description": "Ask me about **resin**."}
-        changes |= PLAIN | fields
-        assert ann.request("PATCH", f"assistants/{assistant_id}/", changes).status == 200
-        return assistant_id
-
-    return make
-
-
-@pytest.fixture
-def visit(platform: Platform, ann: Client, browser: "Browser", assistant: Any) -> Iterator[Any]:
-    """`visit("fake-slow")`: the page with an assistant of this model, its panel open."""
-    amber = f"http://127.0.0.1:{platform.port}"
-    policy = f"default-src 'none'; script-src {amber}; connect-src {amber}"
-    servers, contexts, visits = [], [], []
-
-    def make(
-        model: str = "fake-model", fields: Mapping[str, Any] | None = None, **options: Any
-    ) -> Visit:
-        page = embedded(platform, assistant(model, **(fields or {})))
-        server = web_page(page, Content_Security_Policy=policy)
-        servers.append(server)
-        address = server.__enter__()
-        contexts.append(browser.new_context(**({"locale": "en-GB"} | options)))
-        visits.append(Visit(platform, ann, contexts[-1]))
-        visits[-1].open(address)
-        return visits[-1]
-
-    try:
-        yield make
-    finally:
-        for context in contexts:
-            context.close()
-        for server in servers:
-            server.__exit__(None, None, None)
-    refused = [text for each in visits for text in each.said if "Content Security" in text]
-    assert not refused
 
 
 # -- Asking ----------------------------------------------------------------------------------------
@@ -281,12 +160,6 @@ def test_an_assistant_that_is_not_public_shows_no_button(visit, ann):
 
 # -- More than one question ------------------------------------------------------------------------
 
-WELCOME = {
-    "greeting": "Hello, I am **Marie**. Show me your stones.",
-    "suggested_questions": ["What is amber? [[fake tokens=6]]", "Does it float?"],
-    "guest_files": True,
-}
-
 
 def test_greets_suggests_and_asks_by_one_click(visit):
     here = visit(fields=WELCOME)
@@ -380,129 +253,6 @@ def test_judges_and_copies_an_answer(visit):
         "SELECT count(*) FROM chats_feedback WHERE chat_id = %s", [here.kept()["chat"]]
     )
     assert kept == (0,)
-
-
-# -- Reading it without eyes or mouse --------------------------------------------------------------
-
-
-def focused(page: "Page") -> str:
-    """The accessible name of what has the focus, inside the shadow root or not."""
-    script = """() => {
-        const inside = document.activeElement.shadowRoot?.activeElement;
-        const at = inside ?? document.activeElement;
-        return at.ariaLabel ?? at.labels?.[0]?.textContent ?? at.tagName;
-    }"""
-    return str(page.evaluate(script))
-
-
-def test_keyboards_get_everywhere_in_the_order_of_reading(visit):
-    here = visit()
-    assert focused(here.page) == "Your message"
-    order = []
-    for _ in range(4):
-        here.page.keyboard.press("Shift+Tab")
-        order.append(focused(here.page))
-    assert order == ["Conversation", "Close", "Your chats", "New chat"]
-    here.page.keyboard.press("Escape")
-    assert focused(here.page) == "Chat with Marie", "where it was opened from"
-    assert not here.page.get_by_role("dialog").is_visible()
-    here.page.keyboard.press("Enter")
-    assert focused(here.page) == "Your message"
-    here.page.keyboard.type("One")
-    here.page.keyboard.press("Shift+Enter")
-    here.page.keyboard.type("two [[fake tokens=6]]")
-    here.page.keyboard.press("Enter")
-    here.wait_for_end()
-    assert "One\ntwo" in here.page.locator(".you").inner_text()
-    assert focused(here.page) == "Your message"
-
-
-def test_on_a_small_screen_the_focus_stays_inside(visit):
-    here = visit(viewport={"width": 400, "height": 700})
-    names = set()
-    for _ in range(12):
-        here.page.keyboard.press("Tab")
-        names.add(focused(here.page))
-    reached = {"Your message", "Send", "New chat", "Your chats", "Close", "Conversation"}
-    assert names - {"BODY"} == reached
-    panel = here.page.get_by_role("dialog").bounding_box()
-    assert panel == {"x": 0, "y": 0, "width": 400, "height": 700}
-
-
-def test_everything_has_a_name_and_a_role(visit):
-    here = visit()
-    here.ask("Hi [[fake tokens=6]]")
-    here.wait_for_end()
-    dialog = here.page.get_by_role("dialog", name="Marie")
-    assert dialog.is_visible()
-    assert dialog.get_by_role("log", name="Conversation").get_attribute("aria-busy") == "false"
-    assert dialog.get_by_role("heading", name="Marie").is_visible()
-    for control in dialog.get_by_role("button").all():
-        assert control.get_attribute("aria-label") or control.inner_text()
-    assert answer_text(6).strip() in here.page.get_by_role("status").inner_text(), "it is read out"
-
-
-CONTRAST = """() => {
-    const root = document.querySelector('#amber-widget').shadowRoot;
-    const light = (rgb) => rgb.map((c) => (c /= 255) <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
-        .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
-    const parts = (css) => css.match(/[\\d.]+/g).map(Number);
-    const ground = (at) => {
-        for (; at; at = at.parentElement) {
-            const found = parts(getComputedStyle(at).backgroundColor);
-            if (found.length == 3 || found[3] == 1) return found.slice(0, 3);
-        }
-        return [255, 255, 255];
-    };
-    const texts = [...root.querySelectorAll('h2, .said, .note, footer, textarea, a, code')];
-    return texts.filter((at) => at.checkVisibility()).map((at) => {
-        const [a, b] = [parts(getComputedStyle(at).color).slice(0, 3), ground(at)].map(light);
-        return [at.tagName + '.' + at.className, (Math.max(a, b) + .05) / (Math.min(a, b) + .05)];
-    });
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_stand_out_from_their_ground(visit, scheme):
-    """WCAG 2.2, 1.4.3: 4.5 to 1."""
-    here = visit("fake-400", color_scheme=scheme)
-    here.ask("Hi")
-    here.page.get_by_role("alert").wait_for()
-    measured = here.page.evaluate(CONTRAST)
-    assert len(measured) >= 5
-    assert not [(name, ratio) for name, ratio in measured if ratio < 4.5]
-
-
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-def test_axe_finds_nothing(visit, size):
-    here = visit(fields=WELCOME, viewport={"width": size[0], "height": size[1]})
-    here.wait_for_text("Show me your stones.")
-    assert_accessible(here.page, within="#amber-widget")
-    here.ask("Hi [[fake tokens=6]]")
-    here.wait_for_end()
-    here.button("Your chats").click()
-    here.page.locator(".list").wait_for()
-    assert_accessible(here.page, within="#amber-widget")
-    here.page.locator(".list button").click()
-    here.button("Good answer").click()
-    here.page.locator(".up[aria-pressed=true]").wait_for()
-    assert_accessible(here.page, within="#amber-widget")
-
-
-def test_who_wants_no_motion_gets_none(visit):
-    here = visit(reduced_motion="reduce")
-    here.ask("Tell me. [[fake ttft=2000 tokens=6]]")
-    here.page.locator(".dots").wait_for()
-    running = "document.querySelector('#amber-widget').shadowRoot.getAnimations().length"
-    assert here.page.evaluate(running) == 0
-    here.wait_for_end()
-
-
-@pytest.mark.parametrize(
-    ("locale", "send"), [("zh-CN", "发送"), ("zh-TW", "发送"), ("fr-FR", "Send")]
-)
-def test_speaks_the_browser_s_language_if_it_can(visit, locale, send):
-    assert visit(locale=locale).button(send).is_visible()
 
 
 # -- What answers can do -----------------------------------------------------------------------------

@@ -29,6 +29,7 @@ import { announceChange } from "./tabs.js";
  * @property {any[]} passages
  * @property {Map<string, { name: string, arguments: string, startedAt: number, step: number }>} calls that run now
  * @property {WaitingCall[]} waiting
+ * @property {{ position: number, reason: string } | null} place in the queue, once the turn has waited for a while
  * @property {boolean} isLost
  * @property {boolean} isStopping
  */
@@ -255,7 +256,7 @@ export class Conversation {
 		/** @type {Live & { tool: string }} */
 		const folded = {
 			...{ id: turnId, questionId, messages: [], text: {}, reasoning: {}, passages: [], tool: "" },
-			...{ calls: new Map(), waiting: [], isLost: false, isStopping: false },
+			...{ calls: new Map(), waiting: [], place: null, isLost: false, isStopping: false },
 		};
 		this.folded = folded;
 		this.live.value = { ...folded };
@@ -267,6 +268,7 @@ export class Conversation {
 		/** @param {any} event */
 		const onEvent = (event) => {
 			folded.isLost = false;
+			if (event.event === "queue.position" && !folded.place) announce(queueWords(event));
 			fold(folded, event);
 			foldMore(folded, event);
 			if (event.event === "turn.waiting") announce(t("approval.announced"));
@@ -315,9 +317,17 @@ export class Conversation {
 	}
 }
 
+/** Why a turn waits, and for how many. A reason that is not known yet is told as a busy worker. @param {{ position: number, reason: string }} place */
+export function queueWords({ position, reason }) {
+	const isLimited = reason === "organization_limit";
+	if (position <= 1) return t(isLimited ? "answer.queued.limit.next" : "answer.queued.next");
+	return t(isLimited ? "answer.queued.limit" : "answer.queued", { count: position - 1 });
+}
+
 /** @param {any} folded @param {any} event */
 function foldMore(folded, event) {
 	const { calls } = folded;
+	folded.place = event.event === "queue.position" ? { position: event.position, reason: event.reason } : null;
 	if (event.event === "source.added") {
 		folded.passages = [...folded.passages.filter((/** @type {any} */ each) => each.number !== event.passage.number), event.passage];
 	} else if (event.event === "tool.started") {

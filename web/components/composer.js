@@ -28,7 +28,8 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
 	const found = mention ? assistants.value.filter((each) => each.name.toLowerCase().includes(mention.words.toLowerCase())).slice(0, 8) : [];
 
-	useEffect(() => {
+	// Before the next key is pressed: what is written now belongs to this chat, and to no other.
+	useLayoutEffect(() => {
 		setText(recall(`draft.${draft}`, ""));
 		setMentioned(null);
 		setMention(null);

@@ -1,5 +1,6 @@
 /* The entries of a conversation: questions, answers, notes. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { queueWords } from "../app/conversation.js";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
 import { size, t, time } from "../app/i18n.js";
@@ -116,7 +117,7 @@ export const Answer = memo(
 					${part.text && html`<${Markdown} text=${part.text} passages=${passages} isGrowing=${part.isGrowing} onCite=${onCite} />`}
 				</div>`;
 			})}
-			${isSilent && html`<p class="pending"><span class="dots" aria-hidden="true"></span>${t(live.isStopping ? "answer.stopping" : "answer.thinking")}</p>`}
+			${isSilent && html`<p class="pending"><span class="dots" aria-hidden="true"></span>${silentWords(live)}</p>`}
 			${live?.isLost && html`<p class="lost">${t("answer.lost")}</p>`}
 			${cited.length > 0 && !live && html`<${Sources} passages=${cited} onCite=${onCite} />`}
 			${
@@ -133,6 +134,12 @@ export const Answer = memo(
 		</article>`;
 	},
 );
+
+/** What there is to say while nothing else is shown. @param {NonNullable<AnswerEntry["live"]>} live */
+function silentWords(live) {
+	if (live.isStopping) return t("answer.stopping");
+	return live.place ? queueWords(live.place) : t("answer.thinking");
+}
 
 /** What the model thought, folded. @param {{ text: string, isGrowing: boolean }} props */
 const Reasoning = ({ text, isGrowing }) => html`<details class="reasoning">

@@ -68,6 +68,13 @@ export const words = {
 
 	"answer.thinking": "Thinking…", "answer.complete": "The answer is complete.", "answer.stopped": "Stopped.",
 	"answer.stopping": "Stopping…", "answer.lost": "The connection was lost. The answer goes on as soon as it is back…",
+	"answer.queued": { one: "Waiting: {count} question of your organization is before yours.", other: "Waiting: {count} questions of your organization are before yours." },
+	"answer.queued.next": "Waiting: yours is your organization's next question.",
+	"answer.queued.limit": {
+		one: "Waiting: your organization has as many answers under way as it may have at once. {count} question is before yours.",
+		other: "Waiting: your organization has as many answers under way as it may have at once. {count} questions are before yours.",
+	},
+	"answer.queued.limit.next": "Waiting: your organization has as many answers under way as it may have at once. Yours is next.",
 	"answer.reasoning": "Thoughts", "answer.reasoning.live": "Thinking…", "answer.sources": "Sources",
 	"answer.source": "Source {number}: {name}", "answer.page": "page {page}", "answer.retry": "Try again",
 
@@ -342,6 +349,8 @@ export const words = {
 	"organization.retention.hint": "Counted since somebody went on with them. Empty: for good.",
 	"organization.prompt": "Prompt of the organization",
 	"organization.prompt.hint": "Said to every assistant before its own prompt.",
+	"organization.traces": "Texts in traces",
+	"organization.traces.hint": "If your operators collect traces, these then hold what people ask here, and what models and tools answer.",
 	"organization.new": "New organization",
 	"organization.made": "“{name}” was made. Switch to it in the account menu.",
 

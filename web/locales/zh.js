@@ -52,7 +52,11 @@ export const words = {
 	"message.next": "下一个版本", "message.system": "指令", "message.fileGone": "文件已不再保留",
 
 	"answer.thinking": "正在思考…", "answer.complete": "回答已完成。", "answer.stopped": "已停止。", "answer.stopping": "正在停止…",
-	"answer.lost": "连接已断开。恢复后回答会继续…", "answer.reasoning": "思考过程", "answer.reasoning.live": "正在思考…",
+	"answer.lost": "连接已断开。恢复后回答会继续…",
+	"answer.queued": "正在排队：您的组织还有 {count} 个问题排在前面。", "answer.queued.next": "正在排队：下一个就是您的问题。",
+	"answer.queued.limit": "正在排队：您的组织同时进行的回答已达上限，前面还有 {count} 个问题。",
+	"answer.queued.limit.next": "正在排队：您的组织同时进行的回答已达上限，下一个就是您的问题。",
+	"answer.reasoning": "思考过程", "answer.reasoning.live": "正在思考…",
 	"answer.sources": "来源", "answer.source": "来源 {number}：{name}", "answer.page": "第 {page} 页", "answer.retry": "重试",
 
 	"tool.running": "{name} 正在运行", "tool.done": "{name}", "tool.arguments": "参数", "tool.result": "结果",
@@ -242,6 +246,8 @@ export const words = {
 	"organization.about": "适用于组织中的所有人。", "organization.member": "由所有者和管理员修改。",
 	"organization.retention": "聊天保留天数", "organization.retention.hint": "自最后活动起计算。留空：永久。",
 	"organization.prompt": "组织的提示词", "organization.prompt.hint": "在每个助手自己的提示词之前。", "organization.new": "新建组织",
+	"organization.traces": "追踪中包含文本",
+	"organization.traces.hint": "如果运维人员收集追踪数据，其中将包含这里的提问以及模型和工具的回答。",
 	"organization.made": "“{name}”已创建。可在账号菜单中切换。",
 
 	"members.personal": "这是你的个人组织，没有其他人。新建组织以邀请他人。", "members.roleOf": "{name} 的角色", "members.role": "角色",

@@ -136,7 +136,7 @@ function NewKey({ onClose, onMade }) {
 
 function Organization() {
 	const organization = me.value?.organization;
-	const form = useForm({ name: organization?.name ?? "", retention_days: organization?.retention_days ?? "", default_prompt: organization?.default_prompt ?? "" }, async (given) => {
+	const form = useForm({ name: organization?.name ?? "", retention_days: organization?.retention_days ?? "", default_prompt: organization?.default_prompt ?? "", trace_content: organization?.trace_content ?? false }, async (given) => {
 		await patch(`organizations/${organization?.id}/`, { ...given, retention_days: given.retention_days === "" ? null : Number(given.retention_days) });
 		await load();
 		note(t("saved"));
@@ -155,6 +155,7 @@ function Organization() {
 				may &&
 				html`<${Field} label=${t("organization.retention")} hint=${t("organization.retention.hint")} type="number" min="1" ...${form.field("retention_days")} />
 					<${Field} as="textarea" rows="5" label=${t("organization.prompt")} hint=${t("organization.prompt.hint")} ...${form.field("default_prompt")} dir="auto" />
+					<${Tick} label=${t("organization.traces")} hint=${t("organization.traces.hint")} checked=${form.given.trace_content} onChecked=${form.set("trace_content")} />
 					${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
 					<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>`
 			}

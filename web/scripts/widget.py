@@ -136,14 +136,14 @@ def _short_names() -> Iterator[str]:
 
 def _join(tokens: list[str]) -> str:
     """Put a space only between what would else be read as one."""
-    bare = list(_needed(tokens))
+    bare = list(_drop_optional_marks(tokens))
     return "".join(
         token + (" " if _run_together(token, after) else "")
         for token, after in pairwise([*bare, ""])
     )
 
 
-def _needed(tokens: list[str]) -> Iterator[str]:
+def _drop_optional_marks(tokens: list[str]) -> Iterator[str]:
     """Write `(one) => …` as `one => …`, and no comma or semicolon in front of a bracket's end."""
     for place, token in enumerate(tokens):
         after = tokens[place + 1 : place + 4]

@@ -37,7 +37,7 @@ export async function follow(open, turnId, onEvent, onLost) {
 			const headers = lastId ? { "Last-Event-ID": String(lastId) } : {};
 			const response = await open(`turns/${turnId}/events/`, { headers, signal: connection.signal });
 			for await (const event of eventsOf(response, sign)) {
-				[lastId, failures] = [event.seq, 0];
+				[lastId, failures] = [event.seq || lastId, 0]; // a place in the queue has no number
 				onEvent(event);
 				if (/^turn/.test(event.event) && !GOES_ON.has(event.event)) return event;
 			}

@@ -20,6 +20,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", nargs="?", type=Path)
         parser.add_argument(
+            "--without-files",
+            action="store_true",
+            help="Back up the database alone, as files are backed up by other means.",
+        )
+        parser.add_argument(
             "--elsewhere",
             action="store_true",
             help="Make none: note that one was made by other means, such as a snapshot.",
@@ -39,7 +44,10 @@ class Command(BaseCommand):
 
     def _make(self, options: dict[str, Any]) -> None:
         try:
-            made = make_backup(options["folder"] or settings.AMBER_VAR_DIR / "backups")
+            made = make_backup(
+                options["folder"] or settings.AMBER_VAR_DIR / "backups",
+                with_files=not options["without_files"],
+            )
         except BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Database, {made.rows:,} rows: {made.dump}")

@@ -5,20 +5,24 @@ assistant, and an API key. Refuses to bring back what people renamed or deleted 
 have something in its place, and to change an administrator that exists.
 """
 
+import contextlib
 import os
 import secrets
 from typing import Any
 
+import psycopg
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from accounts import services
+from accounts import key_services, services
 from accounts.models import ApiKey, Organization, User
 from accounts.principal import Actor, ActorKind
 from amber import database_roles
 from amber.lib.errors import AmberError
 from amber.lib.secrets import sha256_hex
-from amber.setup.migration import migrate
+from amber.setup import pooler
+from amber.setup.migration import MigrationBlocked, migrate
 from assistants.models import Assistant
 from providers.services import bootstrap_from_environment
 
@@ -32,8 +36,14 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *_: str, **__: Any) -> None:
-        migrate()
+        if pooler.shares_sessions(settings.AMBER_DATABASES["owner"]):
+            raise CommandError(pooler.MIGRATES_THROUGH_POOLER)
+        try:
+            migrate()
+        except MigrationBlocked as blocked:
+            raise CommandError(str(blocked)) from blocked
         self.build_wall()
+        self.check_pooler()
         try:
             bootstrap_from_environment()
             admin = self.admin()
@@ -51,6 +61,14 @@ class Command(BaseCommand):
             raise CommandError(str(missing)) from None
         if warning:
             self.stderr.write(warning)
+
+    def check_pooler(self) -> None:
+        """Refuse a pooler that web and workers could not use. One that is not there yet is theirs to wait for."""
+        if not settings.AMBER_PREPARED_STATEMENTS:
+            return
+        with contextlib.suppress(psycopg.OperationalError):
+            if pooler.loses_statements(settings.AMBER_DATABASES["app"]):
+                raise CommandError(pooler.LOSES_STATEMENTS)
 
     def admin(self) -> User:
         """Return the administrator that the environment names, else the first one, else a new
@@ -79,7 +97,7 @@ class Command(BaseCommand):
             keys = ApiKey.objects.filter(sha256=sha256_hex(given))
         if keys.exists():
             return
-        _, secret = services.create_api_key(
+        _, secret = key_services.create_api_key(
             admin,
             organization=organization,
             name="Bootstrap",

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts import services
+from accounts import key_services, services
 from accounts.models import Organization, Role, User
 from accounts.principal import Actor, ActorKind
 from amber.lib.errors import AmberError
@@ -80,7 +80,7 @@ def organization_of(user: User, name: str | None) -> Organization:
 
 def api_key(user: User, organization: Organization) -> str:
     by = Actor(ActorKind.OPERATOR)
-    _, secret = services.create_api_key(
+    _, secret = key_services.create_api_key(
         user, organization=organization, name="create_account", by=by
     )
     return secret

@@ -1,5 +1,5 @@
-"""Every page of the admin that an operator can click to, with rows: it fits a laptop and a phone, and axe-core
-finds nothing, on a laptop in light and English, and on a phone in dark and Chinese.
+"""Every page of the admin that an operator can click to, with rows, and the pages of signing in: each fits a
+laptop and a phone, and axe-core finds nothing, on a laptop in light and English, and on a phone in dark and Chinese.
 
 The table of pages is made by following the links, one page for each kind of address: a new page needs no word here.
 `ADMIN_PICTURES=folder` keeps a picture of each.
@@ -10,20 +10,26 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
+import httpx2
 import pytest
+from django.conf import settings
 from django.contrib import admin
 from django.urls import get_resolver
 
 from tests.e2e.axe import AXE, RULES
-from tests.e2e.web.visitor import Visitor
+from tests.e2e.web.visitor import Person, Visitor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1_800)]
 
 LOOKS: Final = (
     ({"width": 1280, "height": 800}, "light", "en"),
-    ({"width": 390, "height": 844}, "dark", "zh-CN"),
+    ({"width": 390, "height": 844}, "dark", "zh-hans"),
 )
 _ID: Final = re.compile(r"/(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-zA-Z_-]{24,}|\d+)(?=/)")
 _ALIKE: Final = (
@@ -79,6 +85,43 @@ def looks(desk: Visitor) -> Looks:
     return looks
 
 
+@pytest.fixture
+def stranger(browser: "Browser", operator: Person) -> Iterator[Visitor]:
+    """A window in which nobody is signed in."""
+    context = browser.new_context(locale="en-GB")
+    window = Visitor(operator, context)
+    if AXE.exists():
+        window.page.add_init_script(path=AXE)
+    yield window
+    context.close()
+    assert not window.said
+
+
+def _consent_path(operator: Person) -> str:
+    """Return the page on which a person lets an application in, which has just registered."""
+    back = "http://127.0.0.1:7777/callback"
+    asked = {
+        "client_name": "Reader",
+        "redirect_uris": [back],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_method": "none",
+    }
+    root = f"http://127.0.0.1:{operator.platform.port}"
+    told = httpx2.post(f"{root}/identity/o/api/clients", json=asked)
+    assert told.status_code == 201, told.text
+    query = {
+        "response_type": "code",
+        "client_id": told.json()["client_id"],
+        "redirect_uri": back,
+        "scope": "mcp",
+        "state": "1",
+        "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        "code_challenge_method": "S256",
+        "resource": f"{root}/mcp",
+    }
+    return f"/identity/o/authorize?{urlencode(query)}"
+
+
 def _kind_of(path: str) -> str:
     kind = _ID.sub("/ID", path)
     for pattern, alike in _ALIKE:
@@ -92,11 +135,14 @@ def _look(desk: Visitor, kind: str, looks: Looks) -> list[str]:
     for size, scheme, language in LOOKS:
         desk.page.set_viewport_size(size)  # type: ignore[arg-type]
         desk.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        desk.page.set_extra_http_headers({"Accept-Language": language})
+        chosen = {"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": desk.base}
+        desk.context.add_cookies([chosen])  # type: ignore[list-item]
         answer = desk.page.goto(desk.base + looks.pages[kind])
         if not answer or answer.status != 200:
             looks.note(f"answered {answer and answer.status}", kind)
             return []
+        if (told := desk.page.evaluate("document.documentElement.lang")) != language:
+            looks.note(f"is in {told}, not in {language}", kind)
         for what in (*_faults_of_width(desk), *_violations(desk)):
             looks.note(what, f"{kind} ({size['width']} px, {scheme})")
         _picture(desk, kind, size, scheme)
@@ -142,3 +188,12 @@ def test_every_table_has_its_pages(looks):
 
 def test_every_page_fits_and_axe_finds_nothing(looks):
     assert not looks.wrong, str(looks)
+
+
+def test_the_pages_of_signing_in_fit_and_axe_finds_nothing(desk, stranger, operator):
+    seen = Looks({"sign-in": "/identity/sign-in", "admin-login": "/admin/login/"})
+    for kind in seen.pages:
+        _look(stranger, kind, seen)
+    let_in = Looks({"consent": _consent_path(operator)})
+    _look(desk, "consent", let_in)
+    assert not seen.wrong | let_in.wrong, f"{seen}\n{let_in}"

@@ -169,9 +169,11 @@ def test_the_profile_and_the_organization_are_changed(visit, person, organizatio
     assert person.get("me/")["name"] == "Paula B."
     here.open("/settings/organization")
     here.page.get_by_label("Keep chats for so many days").fill("90")
+    here.page.get_by_label("Texts in traces").check()
     here.button("Save").click()
     here.sees("Saved.")
-    assert person.get(f"organizations/{organization}/")["retention_days"] == 90
+    stored = person.get(f"organizations/{organization}/")
+    assert (stored["retention_days"], stored["trace_content"]) == (90, True)
 
 
 def test_feedback_is_read_and_filtered(visit, person, organization):

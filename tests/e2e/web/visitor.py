@@ -181,6 +181,12 @@ class Visitor:
         found.wait_for()
         return found
 
+    def wait_for_draft(self, text: str) -> None:
+        """Until this is what is written, and not sent. A page that has just begun has no composer yet."""
+        self.page.wait_for_function(
+            "(text) => document.getElementById('composer')?.value === text", arg=text
+        )
+
     def wait_for_words(self, count: int = 3) -> None:
         """Until so many words of the answer under way are there."""
         self.page.wait_for_function(
