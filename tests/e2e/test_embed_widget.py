@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browser import why_there_is_none
+from tests.e2e.browser import expect, why_there_is_none
 from tests.e2e.widget import WELCOME, assistant, browser, visit
 from tests.fake_answers import answer_text
 
@@ -45,15 +45,15 @@ def test_what_the_model_thinks_is_folded_until_somebody_opens_it(visit):
     folded = here.page.locator("details.thoughts")
     folded.wait_for()
     thought = here.page.get_by_text("I thought of")
-    assert not thought.is_visible()
+    expect(thought).not_to_be_visible()
     here.page.get_by_text("Thoughts", exact=True).click()
     here.wait_for_text("the river keeps")
-    assert thought.is_visible(), "over the redraws of the answer that comes"
+    expect(thought, "over the redraws of the answer that comes").to_be_visible()
     here.wait_for_end()
     assert here.answer.inner_text().strip().endswith(answer_text(60).strip())
     here.page.reload()
     here.page.get_by_text("Thoughts", exact=True).wait_for()
-    assert not thought.is_visible()
+    expect(thought).not_to_be_visible()
     assert not here.said
 
 
@@ -71,8 +71,8 @@ def test_a_reload_in_the_middle_of_an_answer_loses_nothing(visit):
     assert whole.strip().endswith(answer_text(60).strip())
     here.page.reload()
     here.wait_for_text("once the river")
-    assert here.page.locator(".you").count() == 1
-    assert here.answer.inner_text() == whole
+    expect(here.page.locator(".you")).to_have_count(1)
+    expect(here.answer).to_have_text(whole)
 
 
 def test_a_lost_connection_is_taken_up_again(visit, platform):
@@ -121,8 +121,8 @@ def test_says_what_went_wrong_and_tries_again(visit):
     here.button("Try again").click()
     here.wait_for_text("the river keeps")
     here.wait_for_end()
-    assert here.page.locator(".you").count() == 1, "the question is not said twice"
-    assert not alert.is_visible()
+    expect(here.page.locator(".you"), "the question is not said twice").to_have_count(1)
+    expect(alert).not_to_be_visible()
 
 
 def test_without_a_network_the_question_is_not_lost(visit):
@@ -146,7 +146,7 @@ def test_a_guest_who_was_sent_away_begins_anew(visit, ann):
     here.page.locator(".said:not(.you)").nth(2).wait_for()
     here.wait_for_end()
     assert here.kept()["token"] != before["token"]
-    assert not here.page.get_by_role("alert").count()
+    expect(here.page.get_by_role("alert")).to_have_count(0)
 
 
 def test_an_assistant_that_is_not_public_shows_no_button(visit, ann):
@@ -155,7 +155,7 @@ def test_an_assistant_that_is_not_public_shows_no_button(visit, ann):
     ann.request("PATCH", f"assistants/{ann.assistant('fake-model')}/", {"public": False})
     with here.page.expect_console_message(lambda m: "no assistant" in m.text):
         here.page.goto(address)
-    assert not here.page.locator("#amber-widget").count()
+    expect(here.page.locator("#amber-widget")).to_have_count(0)
 
 
 # -- More than one question ------------------------------------------------------------------------
@@ -165,15 +165,15 @@ def test_greets_suggests_and_asks_by_one_click(visit):
     here = visit(fields=WELCOME)
     here.wait_for_text("Show me your stones.")
     suggested = here.page.get_by_role("group", name="Suggested questions").get_by_role("button")
-    assert suggested.all_inner_texts() == WELCOME["suggested_questions"]
+    expect(suggested).to_have_text(WELCOME["suggested_questions"])
     suggested.first.click()
     here.wait_for_text("the river keeps")
     here.wait_for_end()
-    assert "What is amber?" in here.page.locator(".you").inner_text()
-    assert not suggested.count(), "they are for an empty chat"
+    expect(here.page.locator(".you")).to_contain_text("What is amber?")
+    expect(suggested, "they are for an empty chat").to_have_count(0)
     here.page.reload()
     here.page.locator(".you").wait_for()
-    assert not suggested.count()
+    expect(suggested).to_have_count(0)
 
 
 def test_takes_files_along_with_the_next_question(visit):
@@ -208,9 +208,9 @@ def test_a_file_that_is_refused_is_told_and_the_question_kept(visit, ann):
     with here.page.expect_file_chooser() as chooser:
         here.button("Attach a file").click()
     chooser.value.set_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"one"})
-    assert "does not accept files" in here.page.get_by_role("alert").inner_text()
-    assert here.box.input_value() == "How many?"
-    assert not here.page.locator(".file").count()
+    expect(here.page.get_by_role("alert")).to_contain_text("does not accept files")
+    expect(here.box).to_have_value("How many?")
+    expect(here.page.locator(".file")).to_have_count(0)
 
 
 def test_goes_back_to_an_earlier_chat_whose_answer_went_on(visit):
@@ -294,7 +294,7 @@ def test_answers_become_text_and_links_and_load_nothing(visit):
     said = {"id": "m", "role": "assistant", "content": MARKDOWN, "citations": CITATIONS}
     here.shows_instead([said])
     log = here.page.locator(".log")
-    assert log.locator("img, script, iframe, style, object").count() == 0
+    expect(log.locator("img, script, iframe, style, object")).to_have_count(0)
     assert here.page.evaluate("window.bad") is None
     assert not [url for url in asked if "127.0.0.1" not in url]
     links = {a.inner_text(): a for a in log.locator("a").all()}
@@ -305,10 +305,10 @@ def test_answers_become_text_and_links_and_load_nothing(visit):
         "Page": "https://example.com/page",
     }
     assert all("noopener" in (a.get_attribute("rel") or "") for a in links.values())
-    assert log.get_by_role("heading", name="Title").count() == 1
-    assert log.locator("strong").all_inner_texts() == ["resin", "bold"]
-    assert log.locator("pre").inner_text() == "<script>window.bad = 1</script>"
-    assert log.locator(".said > ul > li").count() == 3
+    expect(log.get_by_role("heading", name="Title")).to_have_count(1)
+    expect(log.locator("strong")).to_have_text(["resin", "bold"])
+    expect(log.locator("pre")).to_have_text("<script>window.bad = 1</script>")
+    expect(log.locator(".said > ul > li")).to_have_count(3)
     assert log.locator("ul ol li").inner_text() == "inner"
     assert log.locator(".sources li").all_inner_texts() == ["[1] resins.pdf, p. 3", "[2] Page"]
 

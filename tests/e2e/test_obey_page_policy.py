@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.browser import chromium, why_there_is_none
+from tests.e2e.browser import chromium, expect, why_there_is_none
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import PASSWORD, new_account
 
@@ -58,7 +58,7 @@ def test_the_apis_operations_are_found_and_the_key_stays(platform: Platform, pag
     operation.wait_for()  # as one text, so that the browser's own search finds it, too
     page.locator(".operation-filter-input").fill("regenerate post")
     page.wait_for_function("document.querySelectorAll('.opblock').length < 5")
-    assert operation.count() == 1
+    expect(operation).to_have_count(1)
     page.locator(".operation-filter-input").fill("")
     page.get_by_role("button", name="Authorize").first.click()
     page.locator("#auth-bearer-value").first.fill("amb_live_of_this_browser")

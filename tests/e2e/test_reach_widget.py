@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.axe import assert_accessible
-from tests.e2e.browser import why_there_is_none
+from tests.e2e.browser import expect, why_there_is_none
 from tests.e2e.widget import WELCOME, assistant, browser, visit
 from tests.fake_answers import answer_text
 
@@ -40,7 +40,7 @@ def test_keyboards_get_everywhere_in_the_order_of_reading(visit):
     assert order == ["Conversation", "Close", "Your chats", "New chat"]
     here.page.keyboard.press("Escape")
     assert focused(here.page) == "Chat with Marie", "where it was opened from"
-    assert not here.page.get_by_role("dialog").is_visible()
+    expect(here.page.get_by_role("dialog")).not_to_be_visible()
     here.page.keyboard.press("Enter")
     assert focused(here.page) == "Your message"
     here.page.keyboard.type("One")
@@ -48,7 +48,7 @@ def test_keyboards_get_everywhere_in_the_order_of_reading(visit):
     here.page.keyboard.type("two [[fake tokens=6]]")
     here.page.keyboard.press("Enter")
     here.wait_for_end()
-    assert "One\ntwo" in here.page.locator(".you").inner_text()
+    expect(here.page.locator(".you")).to_contain_text("One\ntwo")
     assert focused(here.page) == "Your message"
 
 
@@ -69,12 +69,14 @@ def test_everything_has_a_name_and_a_role(visit):
     here.ask("Hi [[fake tokens=6]]")
     here.wait_for_end()
     dialog = here.page.get_by_role("dialog", name="Marie")
-    assert dialog.is_visible()
+    expect(dialog).to_be_visible()
     assert dialog.get_by_role("log", name="Conversation").get_attribute("aria-busy") == "false"
-    assert dialog.get_by_role("heading", name="Marie").is_visible()
+    expect(dialog.get_by_role("heading", name="Marie")).to_be_visible()
     for control in dialog.get_by_role("button").all():
         assert control.get_attribute("aria-label") or control.inner_text()
-    assert answer_text(6).strip() in here.page.get_by_role("status").inner_text(), "it is read out"
+    expect(here.page.get_by_role("status"), "it is read out").to_contain_text(
+        answer_text(6).strip()
+    )
 
 
 CONTRAST = """() => {
@@ -137,4 +139,4 @@ def test_who_wants_no_motion_gets_none(visit):
     ("locale", "send"), [("zh-CN", "发送"), ("zh-TW", "发送"), ("fr-FR", "Send")]
 )
 def test_speaks_the_browser_s_language_if_it_can(visit, locale, send):
-    assert visit(locale=locale).button(send).is_visible()
+    expect(visit(locale=locale).button(send)).to_be_visible()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import Visitor, mark
 
 pytestmark = pytest.mark.e2e
@@ -39,8 +40,8 @@ def test_pictures_are_shown_and_documents_listed(visit, person):
     assert shown.get_by_role("link", name="notes.txt").get_attribute("download") == "notes.txt"
     here.page.reload()
     here.wait_for_end()
-    assert here.page.locator(".picture img").count() == 1
-    assert here.questions.count() == 1
+    expect(here.page.locator(".picture img")).to_have_count(1)
+    expect(here.questions).to_have_count(1)
 
 
 def test_fifty_files_go_with_one_question(visit, person):
@@ -57,7 +58,7 @@ def test_fifty_files_go_with_one_question(visit, person):
     here.wait_for_end()
     here.page.locator(".timeline").evaluate("(box) => box.scrollTop = 0")
     here.page.wait_for_function("() => document.querySelectorAll('.attachment').length === 50")
-    assert here.questions.count() == 1
+    expect(here.questions).to_have_count(1)
 
 
 def test_a_file_is_pasted_and_dropped(visit, person):
@@ -77,7 +78,7 @@ def test_a_file_is_pasted_and_dropped(visit, person):
         )
         here.page.locator(".attachments").get_by_text(f"{event}.txt").wait_for()
     here.button("Remove paste.txt").click()
-    assert here.page.locator(".attachments li").count() == 1
+    expect(here.page.locator(".attachments li")).to_have_count(1)
 
 
 def test_a_file_that_is_refused_says_why_and_can_be_tried_again(visit, person):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from amber.processes import wait_until
+from tests.e2e.browser import expect
 
 pytestmark = pytest.mark.e2e
 
@@ -107,15 +108,15 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     here.press("Enter")
     found = here.page.locator(".found").first
     found.get_by_text("Open the brass valve").wait_for()
-    assert re.search(r"place \d+ by words", found.inner_text())
-    assert re.search(r"relevance \d", found.inner_text())
+    expect(found).to_contain_text(re.compile(r"place \d+ by words"))
+    expect(found).to_contain_text(re.compile(r"relevance \d"))
     assert here.heard() == "1 passage found"
     here.is_accessible()
     found.get_by_role("link", name="pump.md").click()
     here.page.get_by_role("heading", name="pump.md").wait_for()
     here.sees("Chunk 1")
     here.button("Show the text").click()
-    assert PUMP.strip() in here.page.locator(".document-text").inner_text()
+    expect(here.page.locator(".document-text")).to_contain_text(PUMP.strip())
     here.is_accessible()
 
 
@@ -162,4 +163,4 @@ def test_hostile_names_and_texts_are_only_text(visit, person):
         f"/libraries/{library}/documents/{document}",
     ):
         here.open(path).sees(hostile)
-        assert not here.page.locator("main img, main script").count()
+        expect(here.page.locator("main img, main script")).to_have_count(0)

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.sessions import PASSWORD, SESSION, new_account, signed_in
 from tests.e2e.web.visitor import Person, mark
 from tests.fake_answers import answer_text
@@ -50,7 +51,7 @@ def test_an_answer_survives_at_random_moments(visit, person, how):
         here.wait_for_end()
         here.shows_what_is_stored()
         assert here.shown() == [answer_text(40).strip()], number
-        assert here.questions.count() == 1
+        expect(here.questions).to_have_count(1)
 
 
 def test_two_chats_that_are_answered_at_once_are_not_mixed_up(visit, person):

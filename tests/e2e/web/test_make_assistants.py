@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import mark, say
 
 pytestmark = pytest.mark.e2e
@@ -111,7 +112,7 @@ def test_an_assistant_is_deleted_and_gone_from_the_gallery(visit, person):
     here.dialog.get_by_role("button", name="Delete").click()
     here.page.wait_for_url("**/assistants")
     here.page.locator(".card").first.wait_for()
-    assert not here.page.get_by_text("Short-lived", exact=True).count()
+    expect(here.page.get_by_text("Short-lived", exact=True)).to_have_count(0)
 
 
 def test_hostile_names_are_only_text(visit, person):
@@ -120,4 +121,4 @@ def test_hostile_names_are_only_text(visit, person):
     here = visit()
     for path in ("/assistants", f"/assistants/{made}"):
         here.open(path).sees(hostile)
-        assert not here.page.locator("main img").count()
+        expect(here.page.locator("main img")).to_have_count(0)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.e2e.axe import AXE
+from tests.e2e.browser import expect
 from tests.e2e.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor, call, mark, say
 
@@ -44,7 +45,7 @@ def test_tabs_are_reached_by_keyboard_and_stay_open(visit, person, operator):
     tabs.first.wait_for()
     assert [text.strip() for text in tabs.all_inner_texts()] == TABS
     panels = here.page.locator("[role=tabpanel]:visible")
-    assert panels.count() == 1
+    expect(panels).to_have_count(1)
     tabs.first.focus()
     here.press("ArrowRight")
     here.has_focus("tab-model")
@@ -68,11 +69,11 @@ def test_an_assistant_is_tried_beside_its_form(visit, person, operator):
     here = visit(who=operator).open(page_of(person.assistant("Tried")))
     ask(here, f"How much? {once}", 1)
     exchange = here.page.locator(".try-exchange").last
-    assert exchange.locator(".try-answer").inner_text() == "It is 4.5."
-    assert "tokens in" in exchange.locator(".try-facts").inner_text()
+    expect(exchange.locator(".try-answer")).to_have_text("It is 4.5.")
+    expect(exchange.locator(".try-facts")).to_contain_text("tokens in")
     exchange.locator(".try-calls summary").click()
     assert json.loads(exchange.locator(".try-arguments").inner_text())
-    assert exchange.locator(".try-result").inner_text() == "4.5"
+    expect(exchange.locator(".try-result")).to_have_text("4.5")
     exchange.locator(".try-manifest > summary").click()
     exchange.locator(".turn-bar").wait_for()
     exchange.get_by_text("Tool calculate").wait_for()
@@ -87,7 +88,7 @@ def test_an_assistant_is_tried_beside_its_form(visit, person, operator):
     assert len(said) == 3
 
     here.button("New conversation").click()
-    assert here.page.locator(".try-exchange").count() == 0
+    expect(here.page.locator(".try-exchange")).to_have_count(0)
     here.has_focus("try-content")
 
 
@@ -97,7 +98,7 @@ def test_what_goes_wrong_is_said_in_words(visit, person, operator):
     ask(here, "Hello", 1)
     facts = here.page.locator(".try-facts.try-error")
     assert facts.inner_text().startswith("No answer: ")
-    assert here.page.locator("#try-content").input_value() == "Hello"
+    expect(here.page.locator("#try-content")).to_have_value("Hello")
 
     slow = person.assistant("Slow", model="fake-slow")
     here.open(f"/admin/chats/turn/try/{slow}/")
@@ -111,7 +112,7 @@ def test_what_goes_wrong_is_said_in_words(visit, person, operator):
     here.page.locator("#try-content").fill("Still here?")
     here.press("Enter")
     here.page.locator("#try-state.try-error").wait_for()
-    assert here.page.locator("#try-content").input_value() == "Still here?"
+    expect(here.page.locator("#try-content")).to_have_value("Still here?")
 
 
 def is_accessible(here: Visitor) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import mark
 
 pytestmark = pytest.mark.e2e
@@ -138,8 +139,8 @@ def test_composing_chinese_does_not_send(visit, person):
         "(box) => box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true, bubbles: true }))"
     )
     here.page.wait_for_timeout(200)
-    assert here.composer.input_value() == "ni hao"
-    assert here.questions.count() == 0
+    expect(here.composer).to_have_value("ni hao")
+    expect(here.questions).to_have_count(0)
 
 
 def test_paper_has_the_whole_conversation_and_nothing_else(visit, person):
@@ -151,7 +152,7 @@ def test_paper_has_the_whole_conversation_and_nothing_else(visit, person):
         "() => document.querySelectorAll('.bubble').length + document.querySelectorAll('.answer').length >= 50"
     )
     for selector in (".sidebar", ".composer", ".message-actions"):
-        assert not here.page.locator(selector).first.is_visible()
+        expect(here.page.locator(selector).first).not_to_be_visible()
 
 
 def test_no_motion_for_whoever_wants_none(visit, person):

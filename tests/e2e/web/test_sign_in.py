@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import PASSWORD, new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor
@@ -94,7 +95,7 @@ def test_somebody_who_is_invited_signs_up_and_joins(visit, owner):
     here.button("Create the account").click()
     here.button("Accept").click()
     here.composer.wait_for()
-    assert given["name"] in here.page.locator(".account").inner_text()
+    expect(here.page.locator(".account")).to_contain_text(given["name"])
 
 
 def test_nobody_signs_up_uninvited(visit):
@@ -113,7 +114,7 @@ def test_an_invitation_is_declined(visit, platform, owner):
     here.page.get_by_label("Invitation").fill(f"{here.base}/invitation/{quote(given['token'])}")
     here.button("Decline").click()
     here.composer.wait_for()
-    assert given["name"] not in here.page.locator(".account").inner_text()
+    expect(here.page.locator(".account")).not_to_contain_text(given["name"])
 
 
 def test_organizations_are_switched(visit, owner):

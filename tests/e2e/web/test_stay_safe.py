@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import Visitor, call, say
 from tools.tests.tool_service import function, serving
 
@@ -36,7 +37,7 @@ MARKDOWN = [
 def is_unharmed(here: Visitor) -> None:
     here.page.wait_for_timeout(150)
     assert here.page.evaluate("() => window.pwned") is None
-    assert here.page.locator("script:not([src]):not([type=importmap])").count() == 0
+    expect(here.page.locator("script:not([src]):not([type=importmap])")).to_have_count(0)
     bad = here.page.evaluate(
         "() => [...document.querySelectorAll('#app *')].filter((each) => [...each.attributes].some("
         "({ name, value }) => /^on/.test(name) || (name === 'href' && !/^(https?:|mailto:|\\/|#|blob:)/i.test(value))))"

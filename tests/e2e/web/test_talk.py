@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import call, mark, say
 from tests.fake_answers import answer_text
 from tools.tests.tool_service import ToolService, function, serving
@@ -21,7 +22,7 @@ def test_a_first_question_makes_a_chat_and_its_answer_streams(visit):
     assert here.focus_id() == "composer"
     here.wait_for_end()
     here.shows_what_is_stored()
-    assert here.chats.filter(has_text="Tell me of rivers").count() == 1
+    expect(here.chats.filter(has_text="Tell me of rivers")).to_have_count(1)
 
 
 def test_stop_keeps_what_was_shown(visit, person):
@@ -123,10 +124,10 @@ def test_another_assistant_is_asked_with_an_at(visit, person):
     here.sees("Asks Boris the bear")
     here.ask(f"Hello {mark(tokens=5)}")
     here.wait_for_end()
-    assert "Boris the bear" in here.answer.inner_text()
+    expect(here.answer).to_contain_text("Boris the bear")
     here.ask(f"And you? {mark(tokens=5)}")
     here.wait_for_end(2)
-    assert "Marie" in here.answer.inner_text()
+    expect(here.answer).to_contain_text("Marie")
 
 
 def test_a_tools_call_is_a_card_with_arguments_result_and_time(visit, person):
@@ -135,15 +136,15 @@ def test_a_tools_call_is_a_card_with_arguments_result_and_time(visit, person):
     here.ask(f"Work it out. {call('calculate', {'expression': '6 * 7'}, tokens=6)}")
     here.wait_for_end()
     card = here.page.locator(".tool")
-    assert re.search(r"calculate\s+\d+", card.inner_text())
-    assert "6 * 7" not in card.inner_text(), "folded"
+    expect(card).to_contain_text(re.compile(r"calculate\s+\d+"), use_inner_text=True)
+    expect(card, "folded").not_to_contain_text("6 * 7", use_inner_text=True)
     card.locator("summary").click()
     here.sees('"expression": "6 * 7"')
-    assert card.locator(".result").inner_text() == "42"
+    expect(card.locator(".result")).to_have_text("42")
     here.is_accessible()
     here.page.reload()
     here.wait_for_end()
-    assert here.page.locator(".tool").count() == 1
+    expect(here.page.locator(".tool")).to_have_count(1)
 
 
 @pytest.fixture
@@ -200,7 +201,7 @@ def test_citations_open_the_passage_with_its_words_marked(visit, person):
     here.ask("How is the pump bled?")
     here.wait_for_end()
     cite = here.answer.get_by_role("button", name="Source 1: pump.md")
-    assert "[77]" in here.answer.inner_text(), "no source has this number"
+    expect(here.answer, "no source has this number").to_contain_text("[77]")
     cite.click()
     here.dialog.get_by_role("heading", name="Source 1").wait_for()
     here.dialog.locator("mark").wait_for()
@@ -246,12 +247,12 @@ def test_markdown_is_shown_as_it_is_meant(visit, person):
     here.wait_for_end()
     answer = here.answer.locator(".markdown")
     answer.locator(".katex").nth(1).wait_for()
-    assert answer.locator(".katex").count() == 2
-    assert answer.locator(".katex-display").count() == 1
-    assert "$5 and $6" in answer.inner_text()
+    expect(answer.locator(".katex")).to_have_count(2)
+    expect(answer.locator(".katex-display")).to_have_count(1)
+    expect(answer).to_contain_text("$5 and $6")
     answer.locator(".hljs-keyword").first.wait_for()
-    assert answer.get_by_role("table").locator("td").all_inner_texts() == ["alpha", "12"]
-    assert answer.get_by_role("heading", name="Title").count() == 1
+    expect(answer.get_by_role("table").locator("td")).to_have_text(["alpha", "12"])
+    expect(answer.get_by_role("heading", name="Title")).to_have_count(1)
     link = answer.get_by_role("link", name="link")
     assert link.get_attribute("rel") == "noopener noreferrer nofollow"
     answer.get_by_role("button", name="Copy this code").click()
@@ -293,7 +294,7 @@ def test_a_failure_is_told_in_plain_words_with_try_again(visit, person, model):
     person.patch(f"assistants/{assistant}/", {"model": "fake-model"})
     here.button("Try again").click()
     here.reads(answer_text(64))
-    assert here.page.locator(".failure.turn").count() == 0
+    expect(here.page.locator(".failure.turn")).to_have_count(0)
 
 
 def test_why_this_answer_shows_what_went_in(visit, person):
@@ -348,14 +349,15 @@ def test_thumbs_are_kept_with_a_reason(visit, person):
 def test_a_text_from_right_to_left_is_set_so(visit, person):
     here = visit()
     here.open_chat(person.import_chat("Right", "مرحبا", "مرحبا بالعالم\n\nAnd in English."))
-    right, left = here.answer.locator(".markdown p").all()
+    paragraphs = here.answer.locator(".markdown p")
+    expect(paragraphs).to_have_count(2)
     box = here.answer.locator(".markdown").bounding_box()
     ends = [
         each.evaluate(
             "(p) => { const r = document.createRange(); r.selectNodeContents(p);"
             " const b = r.getBoundingClientRect(); return [b.left, b.right]; }"
         )
-        for each in (right, left)
+        for each in (paragraphs.first, paragraphs.last)
     ]
     assert box is not None
     assert ends[0][1] == pytest.approx(box["x"] + box["width"], abs=2)

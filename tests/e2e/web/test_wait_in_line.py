@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.browser import expect
 from tests.e2e.platform import Platform
 from tests.e2e.web.visitor import Person, Visitor, mark
 
@@ -60,7 +61,7 @@ def test_the_place_in_the_queue_is_told_and_gone_when_it_starts(
     here.sees("as many answers under way as it may have at once. Yours is next.")
     person.post(f"turns/{running}/cancel/", {})
     here.wait_for_end()
-    assert here.page.get_by_text("Waiting:").count() == 0
+    expect(here.page.get_by_text("Waiting:")).to_have_count(0)
     here.shows_what_is_stored()
     platform.query(LIMITED, None, organization_id)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from tests.e2e.axe import assert_accessible
+from tests.e2e.browser import PATIENCE_MS
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import send
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE_MS = 20_000
 TELL_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (refused) =>
   console.error(`refused: ${refused.violatedDirective} ${refused.blockedURI} ${refused.sourceFile}`));
