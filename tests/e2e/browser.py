@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, LocatorAssertions
+    from playwright.sync_api import Browser, Locator
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -41,7 +41,7 @@ def chromium() -> Iterator["Browser"]:
             browser.close()
 
 
-def expect(locator: "Locator", why: str | None = None) -> "LocatorAssertions":
+def expect(locator: "Locator", why: str | None = None) -> Any:
     """Playwright's assertions, which look again until they hold: a page draws when it comes to it."""
     from playwright.sync_api import expect
 
