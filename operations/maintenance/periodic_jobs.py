@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from amber.lib.database.lease import is_older
 from amber.lib.database.tenant import across_tenants
-from amber.lib.workers.guard import count_fault, guard_row
+from amber.lib.workers.guard import guard_row
 from operations.models import PeriodicJob
 
 logger = structlog.get_logger(__name__)
@@ -70,7 +70,7 @@ PERIODIC_JOBS: dict[str, Schedule] = {
 
 
 def run(name: str) -> None:
-    """Run one job. Raises what the job raises, after counting it.
+    """Run one job. Raises what the job raises.
 
     A name that this process does not know was enqueued by a newer release, whose workers will run
     it when it is due again.
@@ -78,12 +78,8 @@ def run(name: str) -> None:
     if name not in PERIODIC_JOBS:
         logger.warning("unknown_periodic_job", job=name)
         return
-    try:
-        with across_tenants():
-            import_string(PERIODIC_JOBS[name].run)()
-    except Exception:
-        count_fault(name)
-        raise  # the worker logs it, and goes on
+    with across_tenants():
+        import_string(PERIODIC_JOBS[name].run)()
 
 
 def claim_due_jobs() -> list[str]:

@@ -110,7 +110,7 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     found.get_by_text("Open the brass valve").wait_for()
     expect(found).to_contain_text(re.compile(r"place \d+ by words"))
     expect(found).to_contain_text(re.compile(r"relevance \d"))
-    assert here.heard() == "1 passage found"
+    here.hears("1 passage found")
     here.is_accessible()
     found.get_by_role("link", name="pump.md").click()
     here.page.get_by_role("heading", name="pump.md").wait_for()

@@ -35,7 +35,7 @@ def test_stop_keeps_what_was_shown(visit, person):
     here.shows_what_is_stored()
     assert 0 < len(here.shown()[0]) < len(answer_text(200)) / 2
     assert here.focus_id() == "composer"
-    assert here.heard() == "Stopped."
+    here.hears("Stopped.")
 
 
 def test_an_answer_is_heard_once_when_it_is_complete(visit, person):

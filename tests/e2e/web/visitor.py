@@ -236,9 +236,9 @@ class Visitor:
     def focus_id(self) -> str:
         return str(self.page.evaluate("document.activeElement.id"))
 
-    def heard(self) -> str:
-        """What a screen reader was told last."""
-        return self.page.locator("#said").inner_text()
+    def hears(self, text: str) -> None:
+        """Wait until this is what a screen reader was told last."""
+        expect(self.page.locator("#said")).to_have_text(text)
 
     def is_accessible(self) -> None:
         assert_accessible(self.page)
