@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import MultipleObjectsReturned
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -26,6 +26,7 @@ from chats.turns import endings, sweep
 from operations.maintenance import periodic_jobs
 from operations.maintenance.worker import WorkerMaintenance
 from operations.models import PeriodicJob, WorkerHeartbeat
+from operations.tasks import run_periodic_job
 
 WAIT_SECONDS = 20
 LEASE_SECONDS = 2.0

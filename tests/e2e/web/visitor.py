@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from tests.e2e.axe import assert_accessible
-from tests.e2e.browser import PATIENCE_MS
+from tests.e2e.browser import PATIENCE_MS, expect
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import send
 
