@@ -12,6 +12,7 @@ from django.db import transaction
 
 from accounts.models import User
 from chats.events.changes import tell_of_chats
+from chats.messages.search import move_messages, person_word
 from chats.models import Chat, ChatOwner, Turn
 from libraries.models import File
 from memory.facts.handover import hand_over
@@ -39,6 +40,8 @@ def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedR
     taken = {"user": user, "guest_id": None}
     Turn.objects.filter(chat_id__in=ids).update(**taken)
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
+    theirs = person_word(organization_id, None, guest_id)
+    move_messages(ids, theirs, person_word(organization_id, user.pk, None))
     files = File.objects.before_expiry().filter(**of_guest).update(**taken, expired_at=None)
     memories = hand_over(Owner(organization_id, None, guest_id), Owner(organization_id, user.pk))
     tell_of_chats(organization_id, user.pk)

@@ -58,6 +58,12 @@ def test_a_member_takes_over_what_the_guest_left(bob, guest, left):
     assert api(bob).get("/api/v1/chats/").json()["results"][0]["id"] == str(chat.pk)
 
 
+def test_the_member_finds_it_by_its_words(bob, guest, left):
+    claim(bob, guest)
+    found = api(bob).get("/api/v1/chats/search/?q=Ann").json()["results"]
+    assert [hit["message"]["content"] for hit in found] == ["My name is Ann."]
+
+
 def test_the_guest_sees_it_no_more(bob, guest, left):
     claim(bob, guest)
     assert get(guest, "chats/").json()["results"] == []

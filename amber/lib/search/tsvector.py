@@ -13,7 +13,7 @@ class TokenVectorField(SearchVectorField[Any, Any]):
     """Holds what `words.tsvector_literal(text)` returns; null while nothing was indexed."""
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        return value.as_sql if hasattr(value, "as_sql") else "%s::tsvector"
+        return "%s" if hasattr(value, "as_sql") else "%s::tsvector"
 
 
 @TokenVectorField.register_lookup
