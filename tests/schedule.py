@@ -4,10 +4,16 @@ The limits are generous: they turn an hour of silence into a failure that shows 
 stood, and say nothing about speed. Each is a marker, so that a test may have its own.
 """
 
+import hypothesis
 import pytest
 
 E2E_SECONDS = 600
 """The first of them starts a platform, and waits in turn for each of its processes."""
+
+
+# Hypothesis' own limit of 200 ms an example would be one on speed; it has none where CI is set.
+hypothesis.settings.register_profile("patient", hypothesis.settings.default, deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

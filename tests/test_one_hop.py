@@ -3,13 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from io import BytesIO
+from typing import Any
 
 import pytest
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from amber.lib.rest.async_response import DeferredResponse
-from amber.web.single_thread_handler import SingleThreadHandler
+from amber.web.single_thread_handler import PIECE_BYTES, SingleThreadHandler
 
 WAIT_SECONDS = 10
 
@@ -79,3 +81,20 @@ def test_a_view_that_no_thread_had_taken_up_never_runs(settings):
 
     asyncio.run(leave_the_queue())
     assert answered == ["once"]
+
+
+def test_a_file_is_read_a_piece_at_a_time_and_closed():
+    file = BytesIO(b"amber" * PIECE_BYTES)
+
+    async def read() -> list[bytes]:
+        handler = Handler(lambda: FileResponse(file))
+        handler.may_answer.set()
+        response: Any = await handler.run_get_response(HttpRequest())
+        pieces = [piece async for piece in response]
+        response.close()
+        return pieces
+
+    pieces = asyncio.run(read())
+    assert [len(piece) for piece in pieces] == [PIECE_BYTES] * 5
+    assert b"".join(pieces) == b"amber" * PIECE_BYTES
+    assert file.closed

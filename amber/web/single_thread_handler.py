@@ -6,26 +6,29 @@ synchronous; only the bodies of streams are asynchronous. So the whole stack run
 threads that stay, and that thread gives its database connections back before the answer goes out.
 Measured: a request that does nothing costs 0.3 ms of CPU instead of 1.6.
 
-An answer that takes minutes (`amber.lib.rest.async_response`) is awaited here, after its thread has
+Files are read here, too, and hold no connection. An answer that takes minutes (`amber.lib.rest.async_response`) is awaited here, after its thread has
 gone on. If the client goes while the thread works, what the view began is given up as if the client
 had gone later.
 """
 
 import asyncio
 import contextvars
+from collections.abc import AsyncIterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import IO, Any, Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_started
 from django.db import close_old_connections, connections, reset_queries
-from django.http.response import HttpResponseBase
+from django.http.response import FileResponse, HttpResponseBase
 
 from amber.lib.database.tenant import NOBODY, act_as
 from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.request_spans import name_request
 from amber.lib.tracing import spans
+
+PIECE_BYTES: Final = 262_144
 
 
 class SingleThreadHandler(ASGIHandler):
@@ -61,6 +64,8 @@ class SingleThreadHandler(ASGIHandler):
         if isinstance(response, DeferredResponse):
             response = await response.arrival(request)
             response.close = _nothing  # type: ignore[method-assign]
+        if isinstance(response, FileResponse):
+            response.streaming_content = _read_in_threads(response.file_to_stream)
         return response
 
     def _respond(self, request: Any) -> HttpResponseBase:
@@ -72,6 +77,13 @@ class SingleThreadHandler(ASGIHandler):
             return response
         finally:
             connections.close_all()
+
+
+async def _read_in_threads(file: IO[bytes] | None) -> AsyncIterator[bytes]:
+    """Yield a file's bytes, a piece at a time: the event loop must not wait for a disk, nor memory hold a
+    whole file. Each piece is one hop to a thread and back."""
+    while file is not None and (piece := await asyncio.to_thread(file.read, PIECE_BYTES)):
+        yield piece
 
 
 async def _give_up(job: Future[HttpResponseBase]) -> None:

@@ -3,24 +3,15 @@
 The answer has Amber's own content type, `nosniff`, a sandbox without sources, and is a download:
 only images that Amber encoded may be shown inside a page. Caches keep it for one person and ask
 each time.
-
-Streams without holding a database connection, so that slow readers cost none.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import structlog
-from django.core.files.base import File as StoredFile
-from django.core.handlers.asgi import ASGIRequest
-from django.db import connections
-from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
 
 from amber.lib.errors import Missing
-from libraries.files.payload import PIECE_BYTES
 from libraries.files.storage import open_bytes
 from libraries.models import File
 
@@ -30,10 +21,7 @@ logger = structlog.get_logger(__name__)
 def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> HttpResponseBase:
     """Answer 200 with the bytes (without them for HEAD), 304 or 412.
 
-    `inline` counts for images only.
-
-    Call it in the request's own thread: it returns that thread's database connections.
-    Raises Missing if the storage has lost the bytes, Unavailable if it cannot be reached.
+    `inline` counts for images only. Raises Missing if the storage has lost the bytes, Unavailable if it cannot be reached.
     """
     headers = _headers(file, inline=inline)
     head = HttpResponse(headers=headers)
@@ -47,32 +35,10 @@ def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> 
     except FileNotFoundError:
         logger.exception("file_lost", file_id=str(file.pk))
         raise Missing from None
-    if isinstance(request, ASGIRequest):
-        connections.close_all()
-        answer = StreamingHttpResponse(_Pieces(stored))
-    else:
-        answer = FileResponse(stored)
+    answer = FileResponse(stored)
     for name, value in headers.items():
         answer[name] = value
     return answer
-
-
-class _Pieces:
-    """Reads the bytes in threads, since the event loop must not wait for a disk.
-
-    The response closes it.
-    """
-
-    def __init__(self, stored: StoredFile[bytes]) -> None:
-        self._stored = stored
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        # Each piece is one hop to a thread and back.
-        while piece := await asyncio.to_thread(self._stored.read, PIECE_BYTES):
-            yield piece
-
-    def close(self) -> None:
-        self._stored.close()
 
 
 def _headers(file: File, *, inline: bool) -> dict[str, str]:

@@ -5,10 +5,10 @@ from urllib.parse import quote
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.test import AsyncClient
+from django.test import AsyncClient, AsyncRequestFactory
 from django.utils import timezone
 
-from libraries.files.payload import PIECE_BYTES
+from amber.web.single_thread_handler import PIECE_BYTES, SingleThreadHandler
 from libraries.models import File
 from libraries.tests.files import HTML, SVG, body_of, content, picture, stored
 from tests.personas import api
@@ -116,21 +116,22 @@ def test_errors_are_json_whatever_was_asked_for(bob, file):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_streams_under_asgi_without_a_connection(alice):
+def test_streams_in_the_web_process_a_piece_at_a_time(alice):
     data = b"0123456789" * PIECE_BYTES
     file = stored(alice, "a.bin", b"\0" + data)
     _, key = alice.new_key()
+    request = AsyncRequestFactory().get(content(file), headers={"Authorization": f"Bearer {key}"})
 
-    async def read() -> tuple[list[bytes], bool]:
-        headers = {"Authorization": f"Bearer {key}"}
-        answer: Any = await AsyncClient().get(content(file), headers=headers)
-        assert answer.streaming and answer.is_async
-        return [piece async for piece in answer], answer["Content-Length"] == str(file.size)
+    async def read() -> tuple[list[bytes], str]:
+        answer: Any = await SingleThreadHandler().run_get_response(request)
+        pieces = [piece async for piece in answer]
+        answer.close()
+        return pieces, answer["Content-Length"]
 
-    pieces, is_sized = async_to_sync(read)()
+    pieces, length = async_to_sync(read)()
     assert b"".join(pieces) == b"\0" + data
     assert len(pieces) == 11
-    assert is_sized
+    assert length == str(file.size)
 
 
 @pytest.mark.django_db(transaction=True)

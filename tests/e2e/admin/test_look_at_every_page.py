@@ -133,10 +133,10 @@ def _look(desk: Visitor, kind: str, looks: Looks) -> list[str]:
     """Look at the page on a laptop and on a phone; the admin's addresses that it links to."""
     paths: list[str] = []
     for size, scheme, language in LOOKS:
-        desk.page.set_viewport_size(size)  # type: ignore[arg-type]
-        desk.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        desk.page.set_viewport_size(size)
+        desk.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         chosen = {"name": settings.LANGUAGE_COOKIE_NAME, "value": language, "url": desk.base}
-        desk.context.add_cookies([chosen])  # type: ignore[list-item]
+        desk.context.add_cookies([chosen])
         answer = desk.page.goto(desk.base + looks.pages[kind])
         if not answer or answer.status != 200:
             looks.note(f"answered {answer and answer.status}", kind)

@@ -174,7 +174,7 @@ class Visitor:
     @property
     def chat_id(self) -> str:
         self.page.wait_for_url(re.compile("/chats/[0-9a-f-]{36}"))
-        return self.page.url.rpartition("/")[2].partition("?")[0]
+        return str(self.page.url).rpartition("/")[2].partition("?")[0]
 
     def sees(self, words: str) -> "Locator":
         found = self.page.get_by_text(words).first
