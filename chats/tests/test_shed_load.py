@@ -129,19 +129,22 @@ def test_what_was_seen_long_ago_refuses_nobody(alice, old_queue):
     congestion.refuse_over_share(alice.organization.pk)
 
 
-@pytest.mark.parametrize("kind", ["USER", "ORGANIZATION"])
+@pytest.mark.parametrize("kind", ["USER", "KEY", "ORGANIZATION"])
 def test_so_many_streams_may_be_open_and_one_more_when_one_has_ended(
     alice, assistant, settings, kind
 ):
     setattr(settings, f"AMBER_STREAMS_PER_{kind}", 1)
+    key, secret = alice.new_key()
+    client = api(key=secret) if kind == "KEY" else api(alice)
+    principal = replace(alice.principal, key=key) if kind == "KEY" else alice.principal
     turn = new_turn(new_chat(alice, assistant=assistant), status="completed")
-    watchers = open_streams.watchers_of(turn, alice.principal)
+    watchers = open_streams.watchers_of(turn, principal)
     open_streams.note(watchers, 1)
-    answer = api(alice).get(of_turn(turn, "events/"))
+    answer = client.get(of_turn(turn, "events/"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_streams")
     assert answer.headers["Retry-After"] == str(open_streams.RETRY_SECONDS)
     open_streams.note(watchers, -1)
-    assert api(alice).get(of_turn(turn, "events/")).status_code == 200
+    assert client.get(of_turn(turn, "events/")).status_code == 200
     assert not open_streams._open
 
 
