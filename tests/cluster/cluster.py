@@ -260,12 +260,17 @@ def _is_healthy(port: int) -> bool:
 
 @contextmanager
 def started_cluster(*, with_docs: bool = True) -> Iterator[Cluster]:
-    """A whole one, gone with the block, and its folder with it unless the block raised."""
+    """A whole one, gone with the block, and its folder with it unless something went wrong: Ctrl-C is nothing wrong."""
     folder = Path(tempfile.mkdtemp(prefix="amber-cluster-"))
     cluster = Cluster(folder)
+    is_kept = False
     try:
         cluster.start(with_docs=with_docs)
         yield cluster
+    except Exception:
+        is_kept = True
+        raise
     finally:
         cluster.stop()
-    rmtree(folder, ignore_errors=True)
+        if not is_kept:
+            rmtree(folder, ignore_errors=True)
