@@ -11,7 +11,7 @@ who ask too much. Others are let in.
 import threading
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -129,7 +129,10 @@ def _find_over_share() -> OverShare:
         (age_seconds,) = cursor.fetchone()
         if (age_seconds or 0) <= settings.AMBER_QUEUE_SECONDS:
             return {}
-        given = {"guests": GUEST_PREFIX, "seconds": settings.AMBER_QUEUE_SECONDS}
+        given: dict[str, Any] = {
+            "guests": GUEST_PREFIX,
+            "seconds": settings.AMBER_QUEUE_SECONDS,
+        }
         cursor.execute(_SHARES_SQL, given)
         return {
             pk: None if is_full else frozenset(people or ())
