@@ -458,6 +458,7 @@ class MailStatus(models.TextChoices):
     RUNNING = "running"
     SENT = "sent"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class OutgoingMailQuerySet(TenantQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
@@ -506,6 +507,7 @@ class OutgoingMail(Row, Leased):
             models.Index(fields=["due_at"], condition=Q(status="queued"), name="mail_due"),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="mail_leased"),
             models.Index(fields=["created_at"], name="mail_age"),
+            models.Index(fields=["ended_at"], condition=Q(status="failed"), name="mail_failed"),
         ]
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 Every COPY takes what an engine would (`.dockerignore`), every RUN of the first stage runs with its folders moved below
 the temporary one. Then the result starts as another account would see it: nothing of it can be written, Amber's own
-`manage.py bootstrap` and `up web chat` run on the servers of the tests, and the image's own health check is asked.
+`manage.py bootstrap` and `up` with all roles run on the servers of the tests, and the image's own health check is asked.
 What needs root and a system of its own is left out: accounts are not made.
 """
 
@@ -173,7 +173,7 @@ def _try(image: Image) -> int:
     try:
         assert image.start("manage.py", "bootstrap", **settings).wait(120) == 0
         settings.pop("AMBER_OWNER_DATABASE_URL", None)
-        running = image.start("manage.py", "up", "web", "chat", **settings)
+        running = image.start("manage.py", "up", "web", "chat", "ingest", **settings)
         try:
             return _ask(image, port, settings)
         finally:

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import MailKind, MailStatus, OutgoingMail, User
 from amber.front_page import advice, navigation
 from amber.front_page.health import _Calls
 from amber.lib import redis as amber_redis
@@ -260,6 +260,20 @@ def trouble(alice, new_embedding_model):
             due_at=timezone.now(),
             http_status=http_status,
         )
+    for status, kind, days_ago in (
+        (MailStatus.FAILED, MailKind.BUDGET, 0),
+        (MailStatus.FAILED, MailKind.BUDGET, 2),
+        (MailStatus.CANCELLED, MailKind.INVITATION, 0),
+    ):
+        OutgoingMail.objects.create(
+            **of,
+            address="alice@example.com",
+            kind=kind,
+            cause=f"{kind}:{days_ago}",
+            status=status,
+            due_at=timezone.now(),
+            ended_at=timezone.now() - timedelta(days=days_ago),
+        )
 
 
 def failures_of(page: str) -> dict[str, tuple[str, str]]:
@@ -281,6 +295,7 @@ def test_counts_what_failed_in_the_last_day_and_links_to_it(operator, trouble):
         "Calls of tools took too long": "1",
         "Webhook deliveries 500": "1",
         "Webhook deliveries got no answer": "1",
+        "Mails budget warning": "1",
     }
     for count, link in found.values():
         listed = operator.get(link)
@@ -375,7 +390,16 @@ def test_operators_see_what_they_have_a_right_to(db, trouble, alice, new_model):
     client.force_login(person)
     words = words_of(page_of(client))
     assert "Health" in words
-    for hidden in ("Turns", "Tokens", "Documents", "Webhook", "Git imports", "fake", "backup"):
+    for hidden in (
+        "Turns",
+        "Tokens",
+        "Documents",
+        "Webhook",
+        "Mails",
+        "Git imports",
+        "fake",
+        "backup",
+    ):
         assert hidden not in words, hidden
     person.user_permissions.add(Permission.objects.get(codename="view_turn"))
     words = words_of(page_of(client))

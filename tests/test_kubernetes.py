@@ -53,7 +53,7 @@ def test_pods_can_do_little(each):
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["runAsUser"] == _uid_of_image()
     assert pod["automountServiceAccountToken"] is False
-    for container in pod["containers"]:
+    for container in [*pod.get("initContainers", ()), *pod["containers"]]:
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -69,6 +69,13 @@ def test_there_is_a_deployment_of_each_role():
         role = each["metadata"]["labels"]["app.kubernetes.io/component"]
         (container,) = each["spec"]["template"]["spec"]["containers"]
         assert container["command"] == ["python", "manage.py", "up", role]
+
+
+def test_pods_wait_for_the_schema_of_their_release():
+    for each in of_kind("Deployment"):
+        (first,) = each["spec"]["template"]["spec"]["initContainers"]
+        assert "until python manage.py migrate --check;" in first["command"][-1]
+        assert {mount["name"] for mount in first["volumeMounts"]} == {"var", "tmp"}
 
 
 def test_what_selects_pods_finds_some():

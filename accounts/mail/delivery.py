@@ -71,7 +71,8 @@ def deliver_due() -> None:
 def forget_mails() -> None:
     """Delete mails that ended more than KEPT ago, in batches."""
     old = OutgoingMail.objects.filter(
-        created_at__lt=Now() - KEPT, status__in=[MailStatus.SENT, MailStatus.FAILED]
+        created_at__lt=Now() - KEPT,
+        status__in=[MailStatus.SENT, MailStatus.FAILED, MailStatus.CANCELLED],
     )
     delete_in_batches(old, at_most=1_000)
 
@@ -106,7 +107,7 @@ def _deliver(pk: UUID) -> None:
     if mail is None:
         return
     if why := _why_moot(mail):
-        OutgoingMail.objects.end(mail, MailStatus.FAILED, error=why, details_sealed="")
+        OutgoingMail.objects.end(mail, MailStatus.CANCELLED, error=why, details_sealed="")
         return
     with running_mails.listing([mail]):
         try:

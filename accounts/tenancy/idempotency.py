@@ -29,9 +29,9 @@ MAX_KEY_CHARS = 200
 _RECORDS_AT_ONCE = 1_000
 ABANDONED_AFTER = timedelta(seconds=60)
 """The age from which an unanswered claim is taken over: its process has died."""
-QUICK_ABANDONED_AFTER = timedelta(seconds=12)
-"""The same for work that is one short transaction, as asking a question is: longer than a request waits for a
-connection (10 s). Whoever asked as Postgres went away must not wait a minute after it is back."""
+QUICK_ABANDONED_AFTER = timedelta(seconds=5)
+"""The same for work that is one short transaction, as asking a question is: whoever asked as a web process died must
+not wait for long. A request that was slower than this, for want of a lock or a connection, is undone by its fence."""
 
 
 @dataclass(frozen=True, slots=True)

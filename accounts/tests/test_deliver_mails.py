@@ -390,7 +390,7 @@ def test_who_has_left_meanwhile_is_told_nothing(server, alice):
     deliver_now()
     assert not server.messages
     mail = OutgoingMail.objects.get()
-    assert state(mail)[::2] == ("failed", "They have left the organization meanwhile.")
+    assert state(mail)[::2] == ("cancelled", "They have left the organization meanwhile.")
     assert not mail.details_sealed
 
 

@@ -1,4 +1,4 @@
-"""Count what failed in the last day: turns, documents, imports, calls of tools, webhooks. One query.
+"""Count what failed in the last day: turns, documents, imports, calls of tools, webhooks, mails. One query.
 
 Each part reads its rows by an index of what failed, at most MOST of them. Links lead to the lists
 with the same rows in them.
@@ -19,6 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.models import MailKind, MailStatus, OutgoingMail
 from chats.models import Turn, TurnStatus
 from libraries.models import Document, DocumentStage, DocumentStatus, Repository
 from public_api.models import DeliveryStatus, WebhookDelivery
@@ -116,12 +117,22 @@ _WEBHOOKS: Final = _FailureKind(
     {"status__exact": DeliveryStatus.FAILED},
     {"": gettext_lazy("got no answer")},
 )
+_MAILS: Final = _FailureKind(
+    gettext_lazy("Mails"),
+    OutgoingMail,
+    "ended_at",
+    F("kind"),
+    "kind__exact",
+    {"status__exact": MailStatus.FAILED},
+    {kind.value: gettext_lazy(kind.label) for kind in MailKind},
+)
 KINDS: Final[Mapping[str, _FailureKind]] = {
     "turn": _TURNS,
     "document": _DOCUMENTS,
     "import": _IMPORTS,
     "tool": _TOOLS,
     "webhook": _WEBHOOKS,
+    "mail": _MAILS,
 }
 
 
@@ -134,7 +145,7 @@ def recent_failures(may_see: Callable[[Any], bool]) -> list[Failures]:
     first, *others = parts
     found = list(first.union(*others, all=True) if others else first)
     order = list(KINDS)
-    found.sort(key=lambda row: (order.index(row["kind"]), -row["n"]))
+    found.sort(key=lambda row: (order.index(row["failed"]), -row["n"]))
     return [_failures(row, since, found) for row in found]
 
 
@@ -143,17 +154,17 @@ def _count(name: str, kind: _FailureKind, since: datetime) -> Rows:
     newest = kind.model.objects.filter(**which).order_by().values("pk")[:MOST]
     rows = kind.model.objects.filter(pk__in=newest).order_by()
     said = rows.annotate(
-        kind=Value(name, output_field=TextField()), reason=Cast(kind.reason, TextField())
+        failed=Value(name, output_field=TextField()), reason=Cast(kind.reason, TextField())
     )
-    counted: Rows = said.values("kind", "reason").annotate(n=Count("pk"))
+    counted: Rows = said.values("failed", "reason").annotate(n=Count("pk"))
     return counted
 
 
 def _failures(
     row: Mapping[str, Any], since: datetime, rows: Sequence[Mapping[str, Any]]
 ) -> Failures:
-    kind, reason = KINDS[row["kind"]], row["reason"] or ""
-    together = sum(each["n"] for each in rows if each["kind"] == row["kind"])
+    kind, reason = KINDS[row["failed"]], row["reason"] or ""
+    together = sum(each["n"] for each in rows if each["failed"] == row["failed"])
     return Failures(
         kind=str(kind.title),
         reason=str(kind.reasons.get(reason) or reason or _("unknown")),

@@ -49,7 +49,7 @@ CODES: dict[str, tuple[int, str]] = {
     "rate_limited": (429, "Too many requests; wait for Retry-After seconds."),
     "queue_full": (
         429,
-        "Too many questions of this organization wait for an answer; ask again after Retry-After seconds.",
+        "Too many of your questions, or of your organization's, wait for an answer; ask again after Retry-After seconds.",
     ),
     "too_many_streams": (
         429,

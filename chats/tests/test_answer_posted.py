@@ -1,6 +1,9 @@
 """Test how answers are sent: as JSON or as the turn's events, and once per Idempotency-Key."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
 from chats.models import ChatMessage, Turn
@@ -58,6 +61,17 @@ def test_a_request_not_yet_answered_is_409_with_retry_after(alice, chat):
     answer = with_key(alice, chat, {"content": "Hi"})
     assert error_of(answer) == (409, "idempotency_in_progress")
     assert answer.headers["Retry-After"] == "1"
+
+
+def test_a_question_whose_web_process_died_is_asked_again_within_seconds(alice, chat):
+    with_key(alice, chat, {"content": "Hi"})
+    Turn.objects.all().delete()
+    chat.messages.all().delete()
+    for age_seconds, status in ((0, 409), (6, 201)):
+        died_at = timezone.now() - timedelta(seconds=age_seconds)
+        IdempotencyRecord.objects.update(status=None, answer=None, updated_at=died_at)
+        assert with_key(alice, chat, {"content": "Hi"}).status_code == status
+    assert Turn.objects.count() == 1
 
 
 def test_a_refused_post_leaves_its_key_free(alice, chat):

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import Organization
+from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib.database.tenant import as_tenant
 from amber.lib.errors import RateLimited
 from amber.lib.ids import new_id
@@ -43,18 +44,26 @@ def look_now() -> None:
     congestion._queue.seen_at = time.monotonic() + LONG
 
 
-def wait(persona: Any, number: int, seconds: float) -> None:
+def wait(persona: Any, number: int, seconds: float, guest_id: str | None = None) -> None:
     """Queue turns that have waited for so long."""
     ids = [new_id() for _ in range(number)]
-    about = {"organization": persona.organization, "user": persona.user, "input": {}}
+    about = {"organization": persona.organization, "input": {}, **asker(persona, guest_id)}
     Turn.objects.bulk_create(Turn(id=pk, **about) for pk in ids)
     Turn.objects.filter(pk__in=ids).update(created_at=timezone.now() - timedelta(seconds=seconds))
 
 
-def is_refused(persona: Any) -> bool:
+def asker(persona: Any, guest_id: str | None = None) -> dict[str, Any]:
+    return {"guest_id": guest_id} if guest_id else {"user": persona.user}
+
+
+def new_question(persona: Any, guest_id: str | None = None) -> Turn:
+    return Turn(organization=persona.organization, **asker(persona, guest_id))
+
+
+def is_refused(persona: Any, guest_id: str | None = None) -> bool:
     look_now()
     try:
-        congestion.refuse_over_share(persona.organization.pk)
+        congestion.refuse_over_share(new_question(persona, guest_id))
     except RateLimited as refused:
         assert (refused.code, refused.status) == ("queue_full", 429)
         assert refused.retry_after_seconds == congestion.RETRY_SECONDS
@@ -80,6 +89,32 @@ def test_who_has_a_single_turn_is_let_in_however_many_others_wait(alice, mallory
     wait(mallory, 1, seconds=20)
     assert not is_refused(alice)
     assert not is_refused(mallory)
+
+
+def test_a_colleague_who_asks_too_much_gets_nobody_else_refused(alice, bob, old_queue):
+    wait(alice, 20, seconds=20)
+    assert (is_refused(alice), is_refused(bob)) == (True, False)
+    wait(bob, 1, seconds=5)
+    assert not is_refused(bob), "a claim takes it soon"
+    wait(bob, 1, seconds=5)
+    assert not is_refused(bob), "less than the average"
+    wait(bob, 30, seconds=5)
+    assert (is_refused(alice), is_refused(bob)) == (False, True)
+
+
+def test_everybody_is_refused_once_those_with_a_single_turn_wait_too_long(alice, bob, old_queue):
+    wait(alice, 20, seconds=20)
+    wait(bob, 1, seconds=20)
+    assert (is_refused(alice), is_refused(bob)) == (True, True)
+    assert is_refused(alice, guest_id="a program's")
+
+
+def test_guests_who_ask_too_much_get_no_member_refused(alice, old_queue):
+    for number in range(20):
+        wait(alice, 1, seconds=20, guest_id=f"{GUEST_PREFIX}{number}")
+    assert is_refused(alice, guest_id=f"{GUEST_PREFIX}new"), "all guests together"
+    assert not is_refused(alice)
+    assert not is_refused(alice, guest_id="a program's"), "it counts by itself"
 
 
 def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):
@@ -110,38 +145,41 @@ def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
         seen.set()
 
     monkeypatch.setattr(congestion, "look", look_and_say)
-    pk = alice.organization.pk
+    question = new_question(alice)
     with as_tenant(alice.principal.tenant), transaction.atomic():
         for _ in range(congestion.LOOK_EVERY - 1):
-            congestion.refuse_over_share(pk)
+            congestion.refuse_over_share(question)
         assert congestion._queue.asked == congestion.LOOK_EVERY - 1, "nobody has looked yet"
-        congestion.refuse_over_share(pk)
+        congestion.refuse_over_share(question)
         may_look.set()
         assert seen.wait(20)
         with pytest.raises(RateLimited):
-            congestion.refuse_over_share(pk)
+            congestion.refuse_over_share(question)
 
 
 def test_what_was_seen_long_ago_refuses_nobody(alice, old_queue):
     wait(alice, 3, seconds=20)
     assert is_refused(alice)
     congestion._queue.seen_at -= LONG + congestion.RETRY_SECONDS
-    congestion.refuse_over_share(alice.organization.pk)
+    congestion.refuse_over_share(new_question(alice))
 
 
-@pytest.mark.parametrize("kind", ["USER", "ORGANIZATION"])
+@pytest.mark.parametrize("kind", ["USER", "KEY", "ORGANIZATION"])
 def test_so_many_streams_may_be_open_and_one_more_when_one_has_ended(
     alice, assistant, settings, kind
 ):
     setattr(settings, f"AMBER_STREAMS_PER_{kind}", 1)
+    key, secret = alice.new_key()
+    client = api(key=secret) if kind == "KEY" else api(alice)
+    principal = replace(alice.principal, key=key) if kind == "KEY" else alice.principal
     turn = new_turn(new_chat(alice, assistant=assistant), status="completed")
-    watchers = open_streams.watchers_of(turn, alice.principal)
+    watchers = open_streams.watchers_of(turn, principal)
     open_streams.note(watchers, 1)
-    answer = api(alice).get(of_turn(turn, "events/"))
+    answer = client.get(of_turn(turn, "events/"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "too_many_streams")
     assert answer.headers["Retry-After"] == str(open_streams.RETRY_SECONDS)
     open_streams.note(watchers, -1)
-    assert api(alice).get(of_turn(turn, "events/")).status_code == 200
+    assert client.get(of_turn(turn, "events/")).status_code == 200
     assert not open_streams._open
 
 

@@ -58,7 +58,7 @@ def admit(turn: Turn) -> Turn:
 
     Part of the caller's transaction.
     """
-    refuse_over_share(turn.organization_id)
+    refuse_over_share(turn)
     turn.is_budgeted = reservations.reserve(
         budget_subject_of(turn), partial(_estimate_first, turn), holder_id=turn.pk
     )

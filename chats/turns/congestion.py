@@ -1,22 +1,27 @@
-"""Refuse new turns of organizations that ask more than their share while the queue is old.
+"""Refuse new turns of those who ask more than their share while the queue is old.
 
 Each web process looks at the queue now and then, not for each question: never for the first LOOK_EVERY, and while the
 queue is old at most once a second. An organization is over its share if it has more turns waiting and running than
-its weight grants it among those that have any, and more than one; one that is alone with several always is. Others
-are let in.
+its weight grants it among those that have any, and more than one; one that is alone with several always is. In it,
+people are refused who have more than one turn and no less than the others on average; its guests count as one person,
+as they do in a claim. Everybody in it is refused once somebody's single turn has waited too long: then it is not a few
+who ask too much. Others are let in.
 """
 
 import threading
 import time
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, connections
 
+from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import RateLimited
+from chats.models import Turn
 
 logger = structlog.get_logger(__name__)
 
@@ -31,13 +36,26 @@ SELECT extract(epoch FROM statement_timestamp() - min(created_at)) FROM chats_tu
 """
 _SHARES_SQL: Final = """
 WITH live AS (
-    SELECT organization_id AS id, count(*) AS turns FROM chats_turn
-    WHERE status IN ('queued', 'running') GROUP BY organization_id
+    SELECT t.organization_id AS id, count(*) AS turns,
+        CASE WHEN starts_with(t.guest_id, %(guests)s) THEN %(guests)s
+            ELSE COALESCE(t.guest_id, t.user_id::text, '') END AS person,
+        min(t.created_at) FILTER (WHERE t.status = 'queued') AS since
+    FROM chats_turn t WHERE t.status IN ('queued', 'running') GROUP BY 1, 3
+), shares AS (
+    SELECT id, sum(turns) AS turns, avg(turns) AS turns_each, COALESCE(bool_or(turns = 1
+        AND since < statement_timestamp() - make_interval(secs => %(seconds)s)), false) AS is_full
+    FROM live GROUP BY id
 )
-SELECT live.id FROM live JOIN accounts_organization o ON o.id = live.id
-WHERE live.turns > 1 AND live.turns >= (SELECT sum(turns) FROM live) * GREATEST(o.turn_weight, 1)
-    / (SELECT sum(GREATEST(x.turn_weight, 1)) FROM live JOIN accounts_organization x ON x.id = live.id)
+SELECT s.id, s.is_full,
+    array_agg(live.person) FILTER (WHERE live.turns > 1 AND live.turns >= s.turns_each)
+FROM shares s JOIN accounts_organization o ON o.id = s.id JOIN live ON live.id = s.id
+WHERE s.turns > 1 AND s.turns >= (SELECT sum(turns) FROM shares) * GREATEST(o.turn_weight, 1)
+    / (SELECT sum(GREATEST(x.turn_weight, 1)) FROM shares JOIN accounts_organization x ON x.id = shares.id)
+GROUP BY s.id, s.is_full
 """
+
+OverShare = Mapping[UUID, frozenset[str] | None]
+"""Who is over their share, by organization; None: everybody in it."""
 
 
 class _Queue:
@@ -47,7 +65,7 @@ class _Queue:
         self.lock = threading.Lock()
         self.asked = 0
         self.seen_at = -float(RETRY_SECONDS)
-        self.over_share: frozenset[UUID] = frozenset()
+        self.over_share: OverShare = {}
 
     def count(self) -> bool:
         """Count a question; return whether it is time to look at the queue."""
@@ -59,17 +77,27 @@ class _Queue:
             self.asked, self.seen_at = 0, time.monotonic()
             return True
 
-    def is_over_share(self, organization_id: UUID) -> bool:
+    def is_over_share(self, turn: Turn) -> bool:
         """What was seen long ago refuses nobody."""
         is_new = time.monotonic() < self.seen_at + RETRY_SECONDS
-        return is_new and organization_id in self.over_share
+        if not is_new or turn.organization_id not in self.over_share:
+            return False
+        people = self.over_share[turn.organization_id]
+        return people is None or _person_of(turn) in people
+
+
+def _person_of(turn: Turn) -> str:
+    """Return who asks, as _SHARES_SQL calls them."""
+    if turn.guest_id:
+        return GUEST_PREFIX if turn.guest_id.startswith(GUEST_PREFIX) else turn.guest_id
+    return str(turn.user_id or "")
 
 
 _queue: Final = _Queue()
 
 
-def refuse_over_share(organization_id: UUID) -> None:
-    """Raise RateLimited (queue_full) if the queue is old, and the organization over its share.
+def refuse_over_share(turn: Turn) -> None:
+    """Raise RateLimited (queue_full) if the queue is old, and whoever asks over their share.
 
     No query: a thread of its own looks at the queue now and then, since this one is in a transaction of the tenant's.
     """
@@ -77,7 +105,7 @@ def refuse_over_share(organization_id: UUID) -> None:
         return
     if _queue.count():
         threading.Thread(target=_look_and_part, name="look-at-queue", daemon=True).start()
-    if _queue.is_over_share(organization_id):
+    if _queue.is_over_share(turn):
         raise RateLimited(code="queue_full", retry_after_seconds=RETRY_SECONDS)
 
 
@@ -95,11 +123,18 @@ def _look_and_part() -> None:
         connections.close_all()
 
 
-def _find_over_share() -> frozenset[UUID]:
+def _find_over_share() -> OverShare:
     with across_tenants(), connection.cursor() as cursor:
         cursor.execute(_AGE_SQL)
         (age_seconds,) = cursor.fetchone()
         if (age_seconds or 0) <= settings.AMBER_QUEUE_SECONDS:
-            return frozenset()
-        cursor.execute(_SHARES_SQL)
-        return frozenset(pk for (pk,) in cursor.fetchall())
+            return {}
+        given: dict[str, Any] = {
+            "guests": GUEST_PREFIX,
+            "seconds": settings.AMBER_QUEUE_SECONDS,
+        }
+        cursor.execute(_SHARES_SQL, given)
+        return {
+            pk: None if is_full else frozenset(people or ())
+            for pk, is_full, people in cursor.fetchall()
+        }

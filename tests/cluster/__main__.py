@@ -25,14 +25,13 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with started_cluster() as cluster:
+        with suppress(KeyboardInterrupt), started_cluster() as cluster:
             say(describe(cluster))
-            with suppress(KeyboardInterrupt):
-                watch(cluster)
-            say("Stopping.")
+            watch(cluster)
     except ProgramsMissing as missing:
         sys.stderr.write(f"{missing}\n")
         return 1
+    say("Stopped.")
     return 0
 
 

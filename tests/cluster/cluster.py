@@ -78,7 +78,7 @@ class Cluster:
         self.pgbouncer.prepare(
             self.postgres.primary.member.account,
             self.postgres.primary.port,
-            self.postgres.standby.port,
+            self.postgres.readable.port,
         )
         self.pgbouncer.member.start()
         self.redis.start()
@@ -147,8 +147,15 @@ class Cluster:
                 self.tend()
             time.sleep(0.05)
 
+    def is_standby_read(self) -> bool:
+        """Whether people's requests have read from the standby since it started."""
+        sql = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE usename = 'amber_app')"
+        with suppress(psycopg.Error):
+            return bool(self.postgres.standby.ask(sql))
+        return False
+
     def _follow_primary(self) -> None:
-        self.pgbouncer.point_to(self.postgres.primary.port, self.postgres.primary.port)
+        self.pgbouncer.point_to(self.postgres.primary.port, self.postgres.readable.port)
 
     # -- What Amber is told --------------------------------------------------------------------------
 
@@ -163,6 +170,7 @@ class Cluster:
             "DATABASE_URL": self._database_url("amber_app"),
             "AMBER_SYSTEM_DATABASE_URL": self._database_url("amber_system"),
             "AMBER_DATABASE_DIRECT_URL": self._direct_url(),
+            "DATABASE_REPLICA_URL": f"postgresql://127.0.0.1:{self.pgbouncer.port}/amber_replica",
             "AMBER_PREPARED_STATEMENTS": "0",
             "REDIS_URL": self.redis.url,
             "AMBER_TRUSTED_PROXIES": "1",
@@ -260,12 +268,17 @@ def _is_healthy(port: int) -> bool:
 
 @contextmanager
 def started_cluster(*, with_docs: bool = True) -> Iterator[Cluster]:
-    """A whole one, gone with the block, and its folder with it unless the block raised."""
+    """A whole one, gone with the block, and its folder with it unless something went wrong: Ctrl-C is nothing wrong."""
     folder = Path(tempfile.mkdtemp(prefix="amber-cluster-"))
     cluster = Cluster(folder)
+    is_kept = False
     try:
         cluster.start(with_docs=with_docs)
         yield cluster
+    except Exception:
+        is_kept = True
+        raise
     finally:
         cluster.stop()
-    rmtree(folder, ignore_errors=True)
+        if not is_kept:
+            rmtree(folder, ignore_errors=True)

@@ -28,6 +28,9 @@ T = TypeVar("T")
 TOKENS: Final = (30, 60)
 """How long answers are, at least and at most."""
 ITL_MS: Final = 250
+READER: Final = "Readers"
+READ_SECONDS: Final = 0.5
+"""The pause between two lists of somebody who only reads."""
 RETRY_SECONDS: Final = 0.25
 """The first pause after a failure; the page's, too."""
 LONGEST_RETRY_SECONDS: Final = 2.0
@@ -75,12 +78,15 @@ class Question:
 class Load:
     """People in a thread of their own, from `start` until `finish`."""
 
-    def __init__(self, url: str, keys: dict[str, str], people: int) -> None:
-        """`keys` are by organization; people are spread over them, and share its assistant."""
+    def __init__(self, url: str, keys: dict[str, str], people: int, reader_key: str) -> None:
+        """`keys` are by organization; people are spread over them, and share its assistant. The reader writes
+        nothing once there is a chat to be found, so that a replica may answer."""
         self._url = url
-        self._keys = keys
+        self._keys = {**keys, READER: reader_key}
+        self._askers = list(keys)
         self._people = people
         self.questions: list[Question] = []
+        self.reads: Counter[str] = Counter()
         self._assistants: dict[str, str] = {}
         self._is_over = False
         self._loop = asyncio.new_event_loop()
@@ -91,7 +97,7 @@ class Load:
     def start(self) -> None:
         self._thread.start()
         self._submit(self._open()).result(30)
-        names = list(self._keys)
+        names = self._askers
         for name in names:
             body = {"name": f"Of {name}", "model": "fake-model"}
             self._assistants[name] = self._submit(self._make(name, "assistants/", body)).result(30)
@@ -99,10 +105,11 @@ class Load:
             self._submit(self._talk(names[number % len(names)], number / self._people))
             for number in range(self._people)
         ]
+        self._talks.append(self._submit(self._read_on()))
 
     def probe(self) -> "Future[Question]":
         """Ask one short question now."""
-        return self._submit(self._probe(next(iter(self._keys))))
+        return self._submit(self._probe(self._askers[0]))
 
     def live(self) -> list[Question]:
         """Return the accepted questions whose answers are under way."""
@@ -157,6 +164,27 @@ class Load:
         chat_id = await self._new_chat(organization)
         while not self._is_over:
             await self._ask_and_follow(Question(organization, chat_id, chosen.randint(*TOKENS)))
+
+    async def _read_on(self) -> None:
+        """List one's chats again and again until nobody asks any more: the one that there is must be there."""
+        chat_id = await self._make(READER, "chats/", {})
+        while not self._is_over:
+            self.reads[await self._list(chat_id)] += 1
+            await asyncio.sleep(READ_SECONDS)
+
+    async def _list(self, chat_id: str) -> str:
+        """Return how the answer was; raise AssertionError for one without the chat."""
+        headers = self._headers(READER)
+        try:
+            async with self._session.get(f"{self._url}/api/v1/chats/", headers=headers) as answer:
+                said = await answer.text()
+        except (aiohttp.ClientError, TimeoutError) as exc:
+            return type(exc).__name__
+        if answer.status != 200:
+            _refuse_final(answer.status, said)
+            return _code_of(answer.status, said)
+        assert [chat["id"] for chat in json.loads(said)["results"]] == [chat_id], said
+        return "ok"
 
     async def _probe(self, organization: str) -> Question:
         asked_at = time.monotonic()

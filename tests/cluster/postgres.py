@@ -118,7 +118,8 @@ class Node:
 
 
 class PostgresPair:
-    """Whoever is the primary now, and its standby. `tend` promotes; `on_change` is called after it did."""
+    """Whoever is the primary now, and its standby. `tend` promotes; `on_change` is called when another server
+    answers, or may be read."""
 
     def __init__(
         self, folder: Path, ports: list[int], password: str, on_change: Callable[[], None]
@@ -172,6 +173,11 @@ class PostgresPair:
             self.standby.copy(self.primary)
             self.standby.start()
 
+    @property
+    def readable(self) -> Node:
+        """Return who is asked what bears a stale answer: the standby while it keeps step."""
+        return self.standby if self._is_synchronous else self.primary
+
     def is_whole(self) -> bool:
         return self._is_synchronous and self.is_streaming()
 
@@ -194,7 +200,6 @@ class PostgresPair:
         self.standby.ask("SELECT pg_promote(true, 30)")
         self.primary, self.standby = self.standby, self.primary
         self._make_synchronous(False)
-        self._on_change()
         self.primary.ask("CHECKPOINT")  # pg_rewind looks at the last one
 
     def _make_synchronous(self, is_synchronous: bool) -> None:
@@ -202,6 +207,7 @@ class PostgresPair:
         self.primary.ask(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
         self.primary.ask("SELECT pg_reload_conf()")
         self._is_synchronous = is_synchronous
+        self._on_change()
 
 
 def wait(check: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:

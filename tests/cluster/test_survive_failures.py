@@ -18,7 +18,7 @@ import pytest
 from tests.cluster.checks import check_all, count_calls, database_bytes, stream_bytes
 from tests.cluster.cluster import Cluster, started_cluster
 from tests.cluster.failures import FAILURES, Trial, write_table
-from tests.cluster.load import Load
+from tests.cluster.load import READER, Load
 from tests.cluster.programs import ROOT
 
 TIMES: Final = {"short": 1, "whole": 2}[os.environ.get("CLUSTER", "short")]
@@ -44,13 +44,14 @@ def cluster() -> Iterator[Cluster]:
 
 
 def new_load(cluster: Cluster) -> Load:
-    """People of two organizations, each with a budget that counts."""
+    """People of two organizations, each with a budget that counts, and somebody who only reads."""
     keys = {}
     for name in ORGANIZATIONS:
         made = cluster.new_person(name.lower(), name)
         keys[name] = made["api_key"]
         cluster.query(BUDGET_SQL, uuid4(), made["organization_id"], BUDGET_TOKENS)
-    return Load(cluster.url, keys, PEOPLE)
+    reader = cluster.new_person("reader", READER)
+    return Load(cluster.url, keys, PEOPLE, reader["api_key"])
 
 
 def test_every_accepted_question_is_answered_exactly_once(cluster):
@@ -64,6 +65,7 @@ def test_every_accepted_question_is_answered_exactly_once(cluster):
                 if any(word in failure.name for word in ONLY.split(",")):
                     trial.strike(failure, lap)
                     _say(write_table(trial.record()[-1:]))
+        cluster.wait_for(cluster.is_standby_read, "reads from the standby")
         load.finish(LAST_ANSWERS_SECONDS)
     except BaseException:
         copytree(
@@ -77,6 +79,7 @@ def test_every_accepted_question_is_answered_exactly_once(cluster):
         "questions": len(load.questions),
         "seconds": round(time.monotonic() - began),
         "calls": count_calls(cluster),
+        "reads": load.reads,
         "redis_bytes_a_turn": stream_bytes(cluster),
         "postgres_bytes_a_turn": (database_bytes(cluster) - bytes_before) // len(load.questions),
         "outcomes": trial.record(),

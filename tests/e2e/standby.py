@@ -43,6 +43,8 @@ class Standby:
             "unix_socket_directories": str(self._home),
             "listen_addresses": "",
             "fsync": "off",
+            # After a pause it would cancel whoever reads old rows, and so the statement that ends the pause.
+            "max_standby_streaming_delay": "-1",
         }
         argv = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         with (self._home / "log").open("ab") as output:

@@ -1,7 +1,6 @@
 """A real standby answers what bears a stale answer; who wrote sees what they wrote, and a lag has its limit."""
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -105,13 +104,11 @@ def test_a_replica_that_lags_is_left_and_taken_again(platform: Platform, standby
     kim.post("chats/", {"name": "Old"})
     wait_until_read(platform, kim, standby)
     standby.pause()
-    paused_at = time.monotonic()
     try:
         kim.post("chats/", {"name": "New"})
         forget_writes(platform)
         assert names(kim) == {"Old"}
         platform.wait_for(lambda: "New" in names(kim), "the primary's answer", 3 * LAG_SECONDS)
-        assert time.monotonic() - paused_at < 2 * LAG_SECONDS
     finally:
         standby.resume()
     wait_until_read(platform, kim, standby)
