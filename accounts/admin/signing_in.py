@@ -1,12 +1,13 @@
 """Show allauth's tables, of addresses, identity providers and applications, on pages like the others."""
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from allauth.account.models import EmailAddress
 from allauth.idp.oidc.models import Client, Token
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from allauth.socialaccount.providers import registry
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django import forms
 from django.contrib import admin
 from django.db.models import Model
@@ -42,6 +43,10 @@ class EmailAddressAdmin(OperatorAdmin):
         return write_state("verified" if address.verified else "unverified")
 
 
+_OIDC_ID: Final = _("Choose an id, such as your company's name. It becomes part of an address.")
+_OIDC_SETTINGS: Final = _('Name the provider\'s address: {"server_url": "https://issuer.example"}')
+
+
 class SocialAppForm(forms.ModelForm[SocialApp]):
     """Asks for the provider by its name, in fields that look like those of other pages."""
 
@@ -58,6 +63,16 @@ class SocialAppForm(forms.ModelForm[SocialApp]):
             "key",
             "settings",
         ]
+
+    def clean(self) -> dict[str, Any] | None:
+        """Ask for what OpenID Connect cannot do without: the sign-in page would show no such provider."""
+        given = super().clean() or self.cleaned_data
+        if given.get("provider") == OpenIDConnectProvider.id:
+            if not given.get("provider_id"):
+                self.add_error("provider_id", _OIDC_ID)
+            if not (given.get("settings") or {}).get("server_url"):
+                self.add_error("settings", _OIDC_SETTINGS)
+        return given
 
 
 class SocialAppAdmin(OperatorAdmin):

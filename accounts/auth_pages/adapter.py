@@ -10,6 +10,8 @@ import structlog
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -102,6 +104,12 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):
+    def list_apps(self, request: HttpRequest, **which: Any) -> list[SocialApp]:
+        """Leave out what lacks its address: the whole sign-in page would fail by it."""
+        apps: list[SocialApp] = super().list_apps(request, **which)
+        oidc = OpenIDConnectProvider.id
+        return [app for app in apps if app.provider != oidc or app.settings.get("server_url")]
+
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         email = sociallogin.user.email
         known = [each.email.lower() for each in sociallogin.email_addresses if each.verified]

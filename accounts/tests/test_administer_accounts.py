@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from allauth.socialaccount.models import SocialApp
 from django.test import Client
 from django.urls import reverse
 
@@ -193,3 +194,34 @@ def test_a_membership_given_to_another_user_leaves_its_groups(operator, alice, b
     there.refresh_from_db()
     assert there.user == mallory.user
     assert [each.user for each in group.members.all()] == [alice.user]
+
+
+OIDC = {"provider": "openid_connect", "provider_id": "company", "name": "Company", "client_id": "a"}
+ADDRESS = '{"server_url": "https://issuer.example"}'
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({**OIDC, "settings": ADDRESS}, set()),
+        ({**OIDC, "settings": "{}"}, {"settings"}),
+        ({**OIDC, "settings": "not JSON"}, {"settings"}),
+        ({**OIDC, "settings": ADDRESS, "provider_id": ""}, {"provider_id"}),
+    ],
+)
+def test_an_identity_provider_needs_an_id_and_an_address(operator, given, wrong):
+    answer = operator.post(reverse("admin:socialaccount_socialapp_add"), given)
+    assert SocialApp.objects.exists() == (not wrong)
+    assert (answer.status_code == 302) == (not wrong)
+    if wrong:
+        assert set(answer.context["adminform"].form.errors) == wrong
+
+
+def test_an_identity_provider_without_an_address_closes_nobody_s_door(db):
+    SocialApp.objects.create(provider="openid_connect", name="Broken", client_id="a")
+    whole = {"settings": {"server_url": "https://issuer.example"}}
+    SocialApp.objects.create(**OIDC, **whole)
+    answer = Client().get("/_allauth/browser/v1/config")
+    assert answer.status_code == 200
+    shown = answer.json()["data"]["socialaccount"]["providers"]
+    assert [provider["name"] for provider in shown] == ["Company"]
