@@ -16,6 +16,7 @@ from engine.text.general_questions import is_general
         ("Danke Jürgen!", {"jürgen"}),
         ("I met Marlon at the station.", set()),
         ("Marlon called, he is late", set()),
+        ("User: Odile! How was it?", {"odile"}),
         ("of course!", set()),
         ("", set()),
     ],

@@ -12,7 +12,7 @@ from engine.text.asking_words import ASKING_WORDS
 from engine.text.lexical import COMMON_WORDS
 
 _CALLED: Final = regex.compile(
-    r"(?:^|[,.!?…;]\s*|\b(?:hey|hi|hello|dear|thanks|thank you|bye|oh|yes|no|hallo|danke|liebe[r]?|hola|привет)\s+)"
+    r"(?:^|[,.!?…;:]\s*|\b(?:hey|hi|hello|dear|thanks|thank you|bye|oh|yes|no|hallo|danke|liebe[r]?|hola|привет)\s+)"
     r"((?-i:\p{Lu})[\p{L}\p{M}-]+)(?=\s*(?:[,!?.…;]|$))",
     regex.MULTILINE | regex.IGNORECASE,
 )
