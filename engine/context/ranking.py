@@ -2,9 +2,9 @@
 
 A question's word counts for the message that has it, and half, a quarter, an eighth for those one, two
 and three messages away: people answer each other, and only one of them says the word. Nearby occurrences
-add up to at most one full one. What is near in meaning is added in standard deviations. Pure; numpy is
-imported on first use. Which blocks are looked at, and how their words are stored, is
-`chats.context.recall`'s.
+add up to at most one full one. A name that one side is called by counts for what
+they said. What is near in meaning is added in standard deviations. Pure; numpy is imported on first use.
+Which blocks are looked at, and how their words are stored, is `chats.context.recall`'s.
 """
 
 from collections import Counter
