@@ -179,7 +179,9 @@ def _settle() -> None:
     from django.db import connection
 
     connection.ensure_connection()
-    connection.connection.execute("VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat")
+    connection.connection.execute(
+        "VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat"
+    )
 
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
