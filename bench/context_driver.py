@@ -172,13 +172,16 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
 
 
 def _settle() -> None:
-    """Do what autovacuum would do within a minute: tell the planner of the rows that were written at once."""
+    """Do what autovacuum would do within a minute: tell the planner of the rows that were written at once.
+
+    Past Django's cursor, which says the tenant in the same transaction: vacuuming wants one of its own.
+    """
     from django.db import connection
 
-    from amber.lib.database.tenant import across_tenants
-
-    with across_tenants(), connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat")
+    connection.ensure_connection()
+    connection.connection.execute(
+        "VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat"
+    )
 
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:

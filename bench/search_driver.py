@@ -162,8 +162,9 @@ def _settle(libraries: list[list[Any]]) -> None:
     for group in libraries:
         for library in group:
             survey(library)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE libraries_documentchunk")
+    # Past Django's cursor, which says the tenant in the same transaction: vacuuming wants one of its own.
+    connection.ensure_connection()
+    connection.connection.execute("VACUUM ANALYZE libraries_documentchunk")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ def facts_of(role: str) -> RoleFacts:
 
 
 ASKING_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.asks)
+SPEAKERS: Final = ("user", "assistant")
+"""Those who talk to each other."""
 SYSTEM_ROLES: Final = frozenset(role for role, facts in ROLES.items() if facts.speaker == "system")
 
 

@@ -2,7 +2,7 @@
 
 Chats are rows of a throw-away organization, sealed as a digest seals them. Evidence counts as found when
 its message is among those shown; a question with several counts by the share of them. Vectors, where
-they are used, are the stand-in's, written beside the blocks.
+they are used, are the stand-in's or the caller's embedder's, written beside the blocks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +18,7 @@ from bench.quality.conversations import RecordedConversation, SaidMessage, read_
 from bench.quality.made_chats import chatter, languages, make_chat, unrelated_questions
 from bench.quality.options import QualityOptions
 from bench.quality.plain import plain_methods
+from bench.quality.real_embedder import RealEmbedder
 from bench.quality.stand_in import StandInEmbedder
 from bench.quality.tables import Table, percent
 from bench.quality.tenant import new_organization
@@ -34,9 +35,15 @@ from tools.protocol import ToolContext
 BUDGETS: Final = (350, 1_500)
 EVERYTHING: Final = 2**31 - 1
 PAIRS: Final = Path(__file__).with_name("two_pairs_of_friends.json")
+YEAR: Final = Path(__file__).with_name("a_year_of_two_friends.json")
+"""630 messages in 25 evenings, with 125 questions: written when the ranking was known, and used for its weights of
+speakers' names, of vectors and of questions about the world."""
 SEEDS: Final = (1, 2)
 LABEL_TOKENS: Final = 4
 """What "User: " and a line's end take, for methods that show bare texts."""
+
+
+Embedder = StandInEmbedder | RealEmbedder
 
 
 @dataclass(slots=True)
@@ -54,10 +61,13 @@ class Tally:
 def measure(options: QualityOptions) -> list[Table]:
     """Return one table for each group of conversations, and one of all together."""
     tallies: dict[str, dict[str, Tally]] = {}
+    real = RealEmbedder(options.embedder) if options.embedder else None
     with new_organization() as (_, user):
         for conversation in _conversations(options):
             say(f"  {conversation.name}: {len(conversation.said)} messages")
-            _measure_one(conversation, user, tallies.setdefault(conversation.group, {}))
+            embedder = real or StandInEmbedder([message.text for message in conversation.said])
+            tally = tallies.setdefault(conversation.group, {})
+            _measure_one(conversation, user, tally, embedder)
     if len(tallies) > 1:
         tallies["all"] = _together(tallies.values())
     return [_table(group, by_method) for group, by_method in tallies.items()]
@@ -84,15 +94,15 @@ def _conversations(options: QualityOptions) -> Iterator[RecordedConversation]:
         yield from read_locomo(options.locomo, group=options.locomo.stem, unrelated=english)
         return
     yield from read_locomo(PAIRS, group="two pairs of friends", unrelated=english)
+    yield from read_locomo(YEAR, group="a year of two friends", unrelated=english)
     for language in languages():
         for seed in SEEDS[: 1 if options.quick else None]:
             yield make_chat(language, seed)
 
 
 def _measure_one(
-    conversation: RecordedConversation, user: User, by_method: dict[str, Tally]
+    conversation: RecordedConversation, user: User, by_method: dict[str, Tally], embedder: Embedder
 ) -> None:
-    embedder = StandInEmbedder([message.text for message in conversation.said])
     _measure_plain(conversation, embedder, by_method)
     chat, places = _store(conversation, user)
     _measure_recall(conversation, chat, places, by_method.setdefault("Amber, words", Tally()))
@@ -109,7 +119,7 @@ def _measure_one(
 
 
 def _measure_plain(
-    conversation: RecordedConversation, embedder: StandInEmbedder, by_method: dict[str, Tally]
+    conversation: RecordedConversation, embedder: Embedder, by_method: dict[str, Tally]
 ) -> None:
     at = {message.id: place for place, message in enumerate(conversation.said)}
     costs = [tokens.count_text(message.text) + LABEL_TOKENS for message in conversation.said]
@@ -133,7 +143,7 @@ def _measure_recall(
     places: dict[str, UUID],
     tally: Tally,
     *,
-    embedder: StandInEmbedder | None = None,
+    embedder: Embedder | None = None,
     model_id: UUID | None = None,
 ) -> None:
     today = conversation.said[-1].at.date()
@@ -218,8 +228,8 @@ def _store(conversation: RecordedConversation, user: User) -> tuple[Chat, dict[s
     return chat, {name: row.pk for name, row in rows.items()}
 
 
-def _write_vectors(chat: Chat, embedder: StandInEmbedder) -> UUID:
-    """Write the stand-in's vectors where `chats.digest.blocks.embed` writes a model's."""
+def _write_vectors(chat: Chat, embedder: Embedder) -> UUID:
+    """Write an embedder's vectors where `chats.digest.blocks.embed` writes a model's."""
     model_id = new_id()
     blocks = list(MessageBlock.objects.filter(chat=chat))
     for block in blocks:

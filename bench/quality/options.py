@@ -19,7 +19,8 @@ class QualityOptions:
     """`locomo`: conversations in the JSON of LoCoMo (https://github.com/snap-research/locomo). `sets`:
     questions with documents, in SQuAD's JSON or BEIR's folders. `chroma`: folders with excerpts of
     texts (`bench.quality.excerpts`). `quick`: one chat a language, fewer persons, and every fourth
-    question to a library. `embedder`: used beside the stand-ins for memories."""
+    question to a library. `embedder`: used beside the stand-ins
+    for memories, and in their place for chats."""
 
     locomo: Path | None = None
     sets: Sequence[Path] = ()

@@ -14,6 +14,7 @@ from amber.lib.search.languages import language_of
 from amber.lib.search.stems import count_stems, stem
 from amber.lib.search.words import asked_words, stored_words
 from bench.quality.conversations import RecordedConversation
+from bench.quality.real_embedder import RealEmbedder
 from bench.quality.stand_in import StandInEmbedder
 from engine.relevance.bm25 import score, with_neighbours, word_weights
 from engine.relevance.fusion import reciprocal_ranks
@@ -25,7 +26,7 @@ PlainMethod = Callable[[str], list[int]]
 
 
 def plain_methods(
-    conversation: RecordedConversation, embedder: StandInEmbedder
+    conversation: RecordedConversation, embedder: StandInEmbedder | RealEmbedder
 ) -> dict[str, PlainMethod]:
     """Return the methods by name, ready for questions to this conversation."""
     texts = [message.text for message in conversation.said]

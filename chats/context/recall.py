@@ -5,7 +5,7 @@ the question's words, and those that are nearest in meaning; the other reads wha
 `engine.context.ranking` decides which messages matter. Nothing of another chat is ever found.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Final
@@ -20,11 +20,15 @@ from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.messages.block_words import (
     asked_of,
+    called_word,
     count_words,
     literals_of,
     places_in,
     places_of,
+    said_by,
+    stored_calls,
     stored_forms,
+    stored_speech,
 )
 from chats.models import MessageBlock
 from engine.context.blocks import Spoken, render
@@ -50,7 +54,7 @@ from engine.context.ranking import (
     worth_showing,
 )
 from engine.context.recall import choose
-from engine.messages import ROLES
+from engine.messages import ROLES, SPEAKERS
 from providers import reranker
 
 if TYPE_CHECKING:
@@ -192,7 +196,9 @@ def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
         for piece in pieces.values()
     }
     with connection.cursor() as cursor:
-        blocks, numbers = [pk for pk, _ in places], [number for _, number in places]
+        # As literals: to dump arrays of a hundred values each takes as long as to find them.
+        blocks = f"{{{','.join([pk.hex for pk, _ in places])}}}"
+        numbers = f"{{{','.join([str(number) for _, number in places])}}}"
         cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
         found: list[Any] = cursor.fetchall()
         return found
@@ -270,8 +276,7 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["Cut
     blocks = _found_blocks(rows, cut, asked)
     known = _conversation(blocks, words, *_totals(rows))
     if search.latest:
-        pieces, places = _cut_latest(search, asked)
-        latest = FoundBlock(len(cut), pieces.lengths, places)
+        pieces, latest = _cut_latest(search, asked, number=len(cut))
         cut.append(pieces)
         counts = {
             word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
@@ -286,17 +291,28 @@ def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
     return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
 
 
-def _cut_latest(search: PathSearch, asked: Asked) -> tuple["CutBlock", Mapping[str, Sequence[int]]]:
-    """Cut the latest messages as a block is; return the places of the words asked for, too."""
+def _cut_latest(
+    search: PathSearch, asked: Asked, *, number: int
+) -> tuple["CutBlock", FoundBlock[int]]:
+    """Cut the latest messages as a block is, and find in it what is asked for."""
     content = render(search.latest)
     cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
     places = places_of(content, list(cut), search.latest)
-    held = {}
-    for word in asked.all_words:
-        having = {place for form in asked.forms_of(word) for place in places.get(form, ())}
-        if having:
-            held[word] = sorted(having)
-    return cut, held
+
+    def having(words: Mapping[str, Iterable[str]]) -> dict[str, Sequence[int]]:
+        found = {
+            word: sorted({place for form in forms for place in places.get(form, ())})
+            for word, forms in words.items()
+        }
+        return {word: some for word, some in found.items() if some}
+
+    return cut, FoundBlock(
+        number,
+        cut.lengths,
+        having({word: asked.forms_of(word) for word in asked.all_words}),
+        said_by=having({speaker: [said_by(speaker)] for speaker in SPEAKERS}),
+        called=having({name: map(called_word, asked.forms_of(name)) for name in asked.names}),
+    )
 
 
 class CutBlock(Sequence[MessagePiece]):
@@ -333,13 +349,22 @@ def _found_blocks(
     rows: Sequence[Any], cut: Sequence[CutBlock], asked: Asked
 ) -> list[FoundBlock[int]]:
     blocks = []
-    forms = stored_forms(asked)
+    forms, calls = stored_forms(asked), stored_calls(asked)
+    speech = stored_speech() if calls else {}
     end = -2
     for number, (_, first, last, _, search, _, _, near, *_) in enumerate(rows):
         lengths = cut[number].lengths
-        similarities = near if near and len(near) == len(lengths) else ()
-        places = places_in(search, forms)
-        blocks.append(FoundBlock(number, lengths, places, first == end + 1, similarities))
+        blocks.append(
+            FoundBlock(
+                number,
+                lengths,
+                places_in(search, forms),
+                first == end + 1,
+                near if near and len(near) == len(lengths) else (),
+                places_in(search, speech),
+                places_in(search, calls),
+            )
+        )
         end = last
     return blocks
 

@@ -23,13 +23,15 @@ from chats.models import ChatMessage
 from engine.context.blocks import Spoken
 from engine.context.pieces import MessagePiece, date_words_of
 from engine.context.ranking import Asked
-from engine.messages import MessageRole
+from engine.messages import SPEAKERS, MessageRole, facts_of
 from engine.text import tokens
+from engine.text.addressees import called_names
 from engine.text.asking_words import ASKING_WORDS, CHINESE_FUNCTION_CHARACTERS
 from engine.text.dates import asked_kind, find_dates
+from engine.text.general_questions import is_general
 from engine.text.lexical import COMMON_WORDS
 
-INDEX_VERSION: Final = 2
+INDEX_VERSION: Final = 3
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words
 of a piece."""
 
@@ -97,9 +99,24 @@ def places_of(
         text = content[piece.start : piece.end]
         said = set(stored_words(f"{text}\n{run[piece.message].label}"))
         stems = {stem(word, each) for word in said for each in (language, _PLAIN)}
-        for word in stems | date_words_of(text, piece.said_at):
+        called = {stem(name, each) for name in called_names(text) for each in (language, _PLAIN)}
+        speaker = facts_of(run[piece.message].role).speaker
+        of_people = {called_word(name) for name in called} | (
+            {said_by(speaker)} if speaker else set()
+        )
+        for word in stems | date_words_of(text, piece.said_at) | of_people:
             places.setdefault(word, []).append(place)
     return dict(places)
+
+
+def called_word(name: str) -> str:
+    """Return the word of pieces that call somebody by this name."""
+    return f"@to:{name}"
+
+
+def said_by(speaker: str) -> str:
+    """Return the word of pieces that this speaker said."""
+    return f"@by:{speaker}"
 
 
 def asked_of(question: str, today: date) -> Asked:
@@ -127,6 +144,7 @@ def asked_of(question: str, today: date) -> Asked:
         names=names,
         dates=dates.words[:MAX_DATES],
         kinds=asked_kind(question) if forms else (),
+        is_general=is_general(question),
     )
 
 
@@ -152,6 +170,19 @@ def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
 def stored_forms(asked: Asked) -> dict[str, list[str]]:
     """Return each word asked for with its forms, as a block's `search` column writes them."""
     return {word: [word_literal(form) for form in asked.forms_of(word)] for word in asked.all_words}
+
+
+def stored_calls(asked: Asked) -> dict[str, list[str]]:
+    """Return each name asked for with the words of pieces that call somebody so, as `stored_forms` does."""
+    return {
+        name: [word_literal(called_word(form)) for form in asked.forms_of(name)]
+        for name in asked.names
+    }
+
+
+def stored_speech() -> dict[str, list[str]]:
+    """Return each speaker with the word of pieces that they said, as `stored_forms` does."""
+    return {speaker: [word_literal(said_by(speaker))] for speaker in SPEAKERS}
 
 
 def places_in(search: str, forms: Mapping[str, Sequence[str]]) -> dict[str, Sequence[int]]:

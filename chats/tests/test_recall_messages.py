@@ -1,5 +1,6 @@
 """Test that single messages of earlier talk are recalled, and nothing for a question about something else."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -7,8 +8,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
-from chats.context.recall import Recall, recall
+from chats.context.recall import PathSearch, Recall, find_messages, recall
 from chats.context.search_tool import search_conversation
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
@@ -18,6 +20,7 @@ from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn
 from chats.tests.runs import ask_in, prepared_for
+from engine.context.blocks import Spoken
 from engine.context.pieces import FIELDS, read_pieces
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
@@ -168,6 +171,30 @@ def test_the_assistant_is_found_by_name(chat):
     assert "'quentin':" in str(
         MessageBlock.objects.values_list("search", flat=True).get(pk=block.pk)
     )
+
+
+def test_a_name_leads_to_what_its_bearer_said(chat):
+    thanks = [(n, "Thanks, Odile! That helps.") for n in (4, 22, 52, 88)]
+    rows = talk(chat, 60, *thanks, (71, "I am reading Piranesi, slowly."))
+    seal(chat.pk)
+    found = ask(chat, "What does Odile like reading?", limit_tokens=16)
+    assert shown(found) == [rows[71].pk]
+
+
+def test_a_name_leads_to_its_bearer_among_the_latest_messages(chat):
+    talk(chat, 30, (4, "Thanks, Odile!"), (22, "Thanks, Odile!"))
+    seal(chat.pk)
+    said = ["Thanks, Odile!", "I am reading Piranesi, slowly.", "x", "y", "z", "Thanks, Odile!"]
+    latest = [
+        Spoken(str(new_id()), role, text, datetime(2026, 2, 1, tzinfo=UTC), 5)
+        for role, text in zip(["human", "assistant"] * 3, said, strict=True)
+    ]
+    with for_organization(chat.organization_id):
+        search = PathSearch(chat.pk, 10**6, latest=[*latest[:5], replace(latest[5], role="human")])
+        found = find_messages(
+            search, "What does Odile like reading?", today=date(2026, 2, 1), limit=1
+        )
+    assert [str(each.id) for each in found] == [latest[1].id]
 
 
 def test_a_long_answer_is_shown_in_part(chat):

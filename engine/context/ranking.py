@@ -2,13 +2,15 @@
 
 A question's word counts for the message that has it, and half, a quarter, an eighth for those one, two
 and three messages away: people answer each other, and only one of them says the word. Nearby occurrences
-add up to at most one full one. What is near in meaning is added in standard deviations. Pure; numpy is
-imported on first use. Which blocks are looked at, and how their words are stored, is
-`chats.context.recall`'s.
+add up to at most one full one. A name that one side is called by counts for what
+they said. What is near in meaning is added in standard deviations. Pure; numpy is imported on first use.
+Which blocks are looked at, and how their words are stored, is `chats.context.recall`'s.
 """
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from engine.relevance.bm25 import COMMON_SHARE, TEXTBOOK
@@ -60,16 +62,27 @@ English, German, Chinese and the two pairs: at 0 0.990, 0.992, 0.996, 0.981 and 
 0.988. As many words as rare as one that is said once would tell English better (0.995), German worse (0.990), and refuse
 short questions about what a chat is full of."""
 
-MEANING_WEIGHT: Final = 0.5
-"""What a deviation of the vectors counts, where one of the words has 1. Evidence at 350 tokens, two pairs of
-friends and made chats in Chinese and German, with the stand-in of `bench/quality`: at 0 79, 96 and 93%, at 0.5 79, 98 and
-100, at 1 75, 93 and 100."""
+CALLED_OFTEN: Final = 2
+CALLED_SHARE: Final = 0.5
+ONE_SIDED: Final = 0.9
+"""One speaker goes by a name if the other calls them so at least twice, in half of all messages that have the name,
+and they hardly use it themselves. The name then leads to what they said, and not to those who say "Thanks, Ann!": in a
+year of two friends' evenings that finds 70 instead of 60% of the evidence at 350 tokens, 79 instead of 73 at 1,500."""
 
-RELATED: Final = Gate(coverage=0.36)
-"""What speaks for the best message has to reach this. Chosen on one half of 136 unrelated questions a language (76 for
-German, Russian and Arabic): 2 (Chinese) to 7% of them are let in, of the other half 2 (Chinese) to 9%; and 92% (the two
-pairs) to 100% of the questions to the chats. At 0.35 10% of the other half in English, at 0.38 90% of what is asked
-in German (docs/context.md)."""
+GENERAL_SHARE: Final = 0.8
+"""How far words speak for a question that has the form of one about the world and names nobody who is known. Of 133 and
+65 unrelated English questions to a year of two friends' evenings 16 and 20% are let in at 1, 7 and 9 at 0.8, 6 and 8 at
+0.75; of those to it 91, 89 and 89."""
+
+MEANING_WEIGHT: Final = 1.0
+"""What a deviation of the vectors counts, where one of the words has 1. Evidence at 1,500 tokens in a year of two
+friends' evenings and among ten messages, MiniLM and E5 (docs/context.md): at 0 76 and 57%, at 0.5 80 to 81 and 62 to 63,
+at 1 82 to 83 and 64 to 66, at 2 82 and 59 to 63. MiniLM, which knows no Chinese, does no harm there."""
+
+RELATED: Final = Gate(coverage=0.35)
+"""What speaks for the best message has to reach this. Unrelated questions let in, of 76 (German, Russian, Arabic) to 163:
+1.5% (Chinese) to 7 (German); of questions to the chats 89% (a year of two friends' evenings) to 100. At 0.33 7 to 13%, at
+0.36 a tenth less of what is asked in German (docs/context.md)."""
 
 STANDS_OUT: Final = (4.0, 7.0)
 """Deviations of the best similarity that say nothing, and as much as they can: the best of 600 that mean
@@ -97,6 +110,8 @@ class Asked:
     names: Collection[str] = ()
     dates: Sequence[str] = ()
     kinds: Sequence[str] = ()
+    is_general: bool = False
+    """Whether it has the form of a question about the world (`engine.text.general_questions`)."""
     forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The forms that texts may hold a word in; without any it is that word."""
 
@@ -122,6 +137,10 @@ class FoundBlock(Generic[Key]):
     follows: bool = False
     similarities: Sequence[float] = ()
     """Of its pieces to the question by meaning, if they have vectors."""
+    said_by: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The places of what each speaker said; only needed if the question has a name."""
+    called: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The places where somebody is called by a name of the question: "Hi Ann!"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +172,21 @@ def rank_pieces(
     at, size = _slots(blocks, sizes)
     damping = _damping(np.concatenate([block.lengths for block in blocks]).astype(float))
     question = _question_words(asked, conversation)
+    speakers = _speakers_called(blocks, asked)
     score = np.zeros(size)
     held = np.zeros(size)
     for word, weight in _weights(asked, conversation).items():
-        having = [
-            offset + np.array(block.places[word])
-            for block, offset in zip(blocks, offsets, strict=True)
-            if word in block.places
-        ]
-        if not having:
-            continue
-        numbers = np.concatenate(having)
-        has = np.zeros(size)
+        numbers = _numbers_of([block.places.get(word, ()) for block in blocks], offsets)
+        if word in question.counts:
+            has = np.zeros(size)
+            has[at[numbers]] = 1.0
+            held += question.weight(word) * _reach(has)
+        if word in speakers:
+            numbers = _numbers_of([b.said_by.get(speakers[word], ()) for b in blocks], offsets)
+            weight = idf(len(numbers), sum(sizes))
         full = np.zeros(size)
-        has[at[numbers]] = 1.0
         full[at[numbers]] = damping[numbers]
         score += weight * _spread_out(full)
-        if word in question.counts:
-            held += question.weight(word) * _reach(has)
     near = _standing_out(blocks)
     fused = _fuse(score[at], near, conversation.total)
     best = np.lexsort((np.arange(len(fused)), -fused))[:MOST_RANKED]
@@ -181,7 +197,7 @@ def rank_pieces(
         for n, number, place in zip(best, of_block, places, strict=True)
         if fused[n] > 0
     }
-    return Ranking(ranked, _evidence(held[at], near, question))
+    return Ranking(ranked, _evidence(held[at], near, question, _trust(asked, conversation)))
 
 
 def _slots(blocks: Sequence[FoundBlock[Any]], sizes: Sequence[int]) -> "tuple[Places, int]":
@@ -195,6 +211,36 @@ def _slots(blocks: Sequence[FoundBlock[Any]], sizes: Sequence[int]) -> "tuple[Pl
     gaps = np.cumsum([0 if block.follows else reach for block in blocks])
     slots = np.arange(sum(sizes)) + np.repeat(gaps, sizes) + reach
     return slots, int(slots[-1]) + reach + 1
+
+
+def _numbers_of(places: Sequence[Sequence[int]], offsets: "Places") -> "Places":
+    """Return the numbers of pieces, counted through all blocks, that stand at these places of each."""
+    import numpy as np
+
+    having = [
+        offset + np.array(some, int) for some, offset in zip(places, offsets, strict=True) if some
+    ]
+    return np.concatenate(having) if having else np.zeros(0, int)
+
+
+def _speakers_called(blocks: Sequence[FoundBlock[Any]], asked: Asked) -> dict[str, str]:
+    """Return the speakers that go by names of the question: who is called so by the other, by a name that is
+    hardly used else."""
+    found = {}
+    for name in asked.names:
+        calls: Counter[str] = Counter()
+        for block in blocks:
+            called = {*block.called.get(name, ())}
+            for speaker, places in block.said_by.items():
+                calls[speaker] += len(called.intersection(places))
+        said = sum(len(block.places.get(name, ())) for block in blocks)
+        if calls.total() < CALLED_OFTEN or calls.total() < CALLED_SHARE * said:
+            continue
+        (caller, often), *_ = calls.most_common()
+        others = {*chain(*(block.said_by for block in blocks))} - {caller}
+        if often >= ONE_SIDED * calls.total() and len(others) == 1:
+            found[name] = others.pop()
+    return found
 
 
 def _damping(lengths: "Numbers") -> "Numbers":
@@ -274,10 +320,20 @@ def _standing_out(blocks: Sequence[FoundBlock[Any]]) -> "Numbers | None":
     return standing_out
 
 
-def _evidence(held: "Numbers", near: "Numbers | None", question: QuestionWords) -> Evidence:
+def _trust(asked: Asked, conversation: Conversation) -> float:
+    """Return how far shared words speak for a question: less for one about the world, unless it names somebody
+    who was named here."""
+    is_named = any(conversation.counts.get(name) for name in asked.names)
+    return GENERAL_SHARE if asked.is_general and not is_named else 1.0
+
+
+def _evidence(
+    held: "Numbers", near: "Numbers | None", question: QuestionWords, trust: float
+) -> Evidence:
     together = question.share_of(float(held.max()))
+    coverage = TOGETHER_SHARE * together + (1 - TOGETHER_SHARE) * question.share_known()
     return Evidence(
-        coverage=TOGETHER_SHARE * together + (1 - TOGETHER_SHARE) * question.share_known(),
+        coverage=trust * coverage,
         margin=0.0 if near is None else float(near.max()),
     )
 

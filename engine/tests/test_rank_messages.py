@@ -141,3 +141,49 @@ def test_scores_fall_and_evidence_is_a_share(said, asked):
 
 def test_nothing_is_found_in_nothing():
     assert rank_pieces([], Asked(["cat"]), Conversation(0, {})) == Ranking()
+
+
+def spoken(name: str, *lines: tuple[str, str, bool]) -> FoundBlock[str]:
+    """A block of messages, each with its speaker and whether it calls somebody by the name."""
+    made = block(*(text for _, text, _ in lines))
+    said_by = {
+        speaker: [place for place, line in enumerate(lines) if line[0] == speaker]
+        for speaker in ("user", "assistant")
+    }
+    called = {name: [place for place, line in enumerate(lines) if line[2]]}
+    return replace(made, said_by=said_by, called=called)
+
+
+THANKED = [("user", "thanks ann", True), ("assistant", "you are welcome", False)]
+FAR = [("user", "x", False), ("assistant", "y", False)] * 3
+TOLD = [("user", "was it late", False), ("assistant", "i read piranesi", False)]
+
+
+def test_a_name_that_one_is_called_by_leads_to_what_they_said():
+    lines = [*THANKED, *FAR, *THANKED, *FAR, *TOLD]
+    best = order(rank("ann read", spoken("ann", *lines), names=["ann"]))[0]
+    assert lines[best] == TOLD[1]
+    not_called = [(speaker, text, False) for speaker, text, _ in lines]
+    best = order(rank("ann read", spoken("ann", *not_called), names=["ann"]))[0]
+    assert lines[best] != TOLD[1]
+
+
+def test_a_name_of_somebody_they_talk_about_leads_to_where_it_is_said():
+    lines = [("user", "ann is ill", False), *FAR, ("user", "ann is well", False), *FAR, THANKED[0]]
+    ranked = rank("ann", spoken("ann", *lines), names=["ann"])
+    assert {*order(ranked)[:3]} == {n for n, line in enumerate(lines) if "ann" in line[1]}
+
+
+def test_a_name_that_both_are_called_by_belongs_to_neither():
+    lines = [("user", "thanks ann", True), *FAR, ("assistant", "thanks ann", True), *FAR]
+    ranked = rank("ann", spoken("ann", *lines), names=["ann"])
+    assert {*order(ranked)[:2]} == {0, 7}
+
+
+def test_a_question_about_the_world_needs_more_unless_it_names_somebody_known():
+    texts = block("pump", "x", "y", "heat")
+    plain, general = (rank("heat pump works", texts, is_general=each) for each in (False, True))
+    assert general.scores == plain.scores
+    assert general.evidence.coverage < plain.evidence.coverage
+    named = rank("heat pump works", texts, is_general=True, names=["heat"])
+    assert named.evidence.coverage >= plain.evidence.coverage

@@ -62,6 +62,11 @@ _TOKEN = regex.compile(
 _PARTS = regex.compile(_PART, _FLAGS)
 # Capitals are looked through from their first one alone: from each, a long run would be quadratic.
 _HUMPS = regex.compile(r"(?<!\p{Lu})\p{Lu}++(?!\p{Ll})|\p{Lu}?\p{Ll}++|[^\p{Lu}\p{Ll}]++", _FLAGS)
+_CLITICS = regex.compile(
+    r"(?<=\p{L})['’](?:s|d|m|ll|re|ve)\b"
+    r"|\b(?:ca|wo|sha|do|does|did|is|are|was|were|has|have|had|could|would|should)n['’]t\b",
+    regex.IGNORECASE,
+)
 _INVISIBLE = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF]")
 _BREAK_IN_RUN = regex.compile(
     rf"(?<=[{_SPACELESS}])[\ \t]*+\r?\n[\ \t]*+(?=[{_SPACELESS}])", _FLAGS
@@ -145,10 +150,11 @@ def _cut_up(compound: str) -> Sequence[Sequence[str]]:
 def asked_words(query: str) -> list[str]:
     """Return the words that "any" asks for, each once and as it is stored.
 
-    A single character of a spaceless script is left out: it is stored alone only at a run's end.
+    A single character of a spaceless script is left out: it is stored alone only at a run's end. So is what
+    English hangs on a word: "Ann's", "who'll", "didn't".
     """
     found: dict[str, None] = {}
-    for match in _TOKEN.finditer(_normalise(query)):
+    for match in _TOKEN.finditer(_CLITICS.sub(" ", _normalise(query))):
         run = match["run"]
         if run:
             tokens = ["".join(pair) for pair in pairwise(run)]

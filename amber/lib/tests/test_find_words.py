@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amber.lib.search import words
-from amber.lib.search.words import tsquery_literal, tsvector_literal
+from amber.lib.search.words import asked_words, tsquery_literal, tsvector_literal
 
 LEXEME = re.compile(r"'((?:[^'\\]|''|\\\\)*)'(:\*)?")
 
@@ -197,3 +197,18 @@ def test_a_spaceless_text_is_found_whatever_stands_around_it(
     text: str, before: str, after: str
 ) -> None:
     assert tsquery_literal(text) is None or finds(text, before + text + after)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Priya's bowl", ["priya", "bowl"]),
+        ("Who’ll call? They've left", ["who", "call", "they", "left"]),
+        ("Why didn't Ann come?", ["why", "ann", "come"]),
+        ("l'eau d'Ann", ["l", "eau", "d", "ann"]),
+        ("don't-know", ["know"]),
+        ("'s", ["s"]),
+    ],
+)
+def test_what_english_hangs_on_a_word_is_not_asked_for(question, asked):
+    assert asked_words(question) == asked
