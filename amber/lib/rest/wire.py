@@ -162,7 +162,7 @@ def validate_body(
     shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False
 ) -> Any:
     """Return the request's data as this serializer reads it. Raises ValidationError."""
-    given = copy(_with_fields(shape, partial))
+    given = copy(_with_fields(shape, partial))  # type: ignore[arg-type]  # classes are hashable
     given.initial_data = request.data
     given.is_valid(raise_exception=True)
     return given.validated_data
