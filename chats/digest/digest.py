@@ -108,7 +108,9 @@ def digest(chat_id: UUID, turn_ids: Sequence[UUID]) -> None:
         if turns and not _try_learning(chat, turns):
             return
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE chats_turn SET digest_at = NULL WHERE id = ANY(%s)", [list(turn_ids)])
+        cursor.execute(
+            "UPDATE chats_turn SET digest_at = NULL WHERE id = ANY(%s)", [list(turn_ids)]
+        )
 
 
 @cache_sql
