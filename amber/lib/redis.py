@@ -34,6 +34,7 @@ from weakref import WeakKeyDictionary
 import redis
 import redis.asyncio
 from django.conf import settings
+from hiredis import pack_command
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
@@ -110,7 +111,7 @@ async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
     sent = [(b"MULTI",), *commands, (b"EXEC",)] if len(commands) > 1 else commands
     connection = await pool.get_connection()
     try:
-        await connection.send_packed_command(connection.pack_commands(sent))
+        await connection.send_packed_command(pack(*sent))
         answers = [await _answer(connection) for _ in sent]
     except BaseException:
         await connection.disconnect(nowait=True)  # answers may be left in it
@@ -123,6 +124,12 @@ async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
     if isinstance(done, redis.RedisError):  # one was refused before any was executed
         raise next(each for each in answers if isinstance(each, redis.RedisError))
     return list(done)
+
+
+def pack(*commands: Sequence[Any]) -> bytes:
+    """Return commands as Redis reads them, for `send_packed_command`: packed in C, unlike redis-py's own
+    for event loops, which takes four times as long."""
+    return b"".join([pack_command(tuple(command)) for command in commands])
 
 
 async def _answer(connection: Any) -> Any:

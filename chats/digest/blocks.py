@@ -25,6 +25,7 @@ from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces,
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from engine.context.blocks import Spoken, block_hash, render, runs
 from engine.context.pieces import cut_run, read_pieces, store_pieces
+from engine.messages import ASKING_ROLES
 from engine.provider.model import ProviderError
 from engine.text import tokens
 from libraries.embedding.store import embed_texts
@@ -45,12 +46,13 @@ SLICE_SECONDS: Final = 20.0
 
 _UNSEALED_SQL = """
 WITH RECURSIVE up AS (
-    SELECT id, parent_id, position FROM chats_chatmessage WHERE id = %(leaf)s
+    SELECT id, parent_id, position, role, octet_length(content) AS bytes
+    FROM chats_chatmessage WHERE id = %(leaf)s
   UNION ALL
-    SELECT m.id, m.parent_id, m.position
+    SELECT m.id, m.parent_id, m.position, m.role, octet_length(m.content)
     FROM up JOIN chats_chatmessage m ON m.id = up.parent_id WHERE m.position > %(after)s
 )
-SELECT id FROM up WHERE position > %(after)s ORDER BY position
+SELECT id, role, bytes FROM up WHERE position > %(after)s ORDER BY position
 """
 
 
@@ -64,15 +66,20 @@ def seal_for_owner(chat_id: UUID) -> None:
 
 
 def seal(chat_id: UUID) -> int:
+    """Seal what can be sealed of the chat, and embed it; return the number of new blocks."""
+    chat = Chat.objects.filter(pk=chat_id).first()
+    return seal_chat(chat) if chat else 0
+
+
+def seal_chat(chat: Chat) -> int:
     """Seal what can be sealed of the active path, and embed it; return the number of new blocks.
 
-    Costs one walk over the unsealed messages; nothing when there are few. Without a working
-    embedder the blocks stay without vectors until `embed_waiting`, and are found by words alone.
+    Costs one walk over the unsealed messages, whose texts are read if they may fill a block. Without a
+    working embedder the blocks stay without vectors until `embed_waiting`, and are found by words alone.
     """
-    chat = Chat.objects.filter(pk=chat_id).first()
-    if chat is None or chat.active_leaf_id is None:
+    if chat.active_leaf_id is None:
         return 0
-    last = last_block(chat_id)
+    last = last_block(chat.pk)
     sealed = 0
     new_runs = runs(_spoken(_unsealed_ids(chat, last)), block_tokens=settings.AMBER_BLOCK_TOKENS)
     for some in _batches(new_runs, _WRITE_BATCH):
@@ -185,10 +192,15 @@ def _reindex(block: MessageBlock) -> None:
 
 
 def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:
+    """Return what lies behind the last block, oldest first; nothing if it cannot fill one: the last
+    exchange never goes into a block, and a token has at least one byte."""
     after = last.last_position if last else -1
     with connection.cursor() as cursor:
         cursor.execute(_UNSEALED_SQL, {"leaf": chat.active_leaf_id, "after": after})
-        return [row[0] for row in cursor.fetchall()]
+        found = cursor.fetchall()
+    asked = max((place for place, row in enumerate(found) if row[1] in ASKING_ROLES), default=0)
+    is_full = sum(row[2] for row in found[:asked]) >= settings.AMBER_BLOCK_TOKENS
+    return [row[0] for row in found] if is_full else []
 
 
 def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[Spoken]:

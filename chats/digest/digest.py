@@ -15,14 +15,16 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import RETRYABLE, AmberError
 from amber.lib.secrets import DecryptError
-from chats.digest.blocks import seal
+from chats.digest.blocks import seal_chat
 from chats.digest.learning import learn
 from chats.models import Chat, Turn, TurnStatus
 from engine.provider.model import ProviderError
@@ -98,14 +100,28 @@ def _digest_in_thread(claimed: tuple[tuple[Tenant, UUID], Sequence[UUID]]) -> No
 
 def digest(chat_id: UUID, turn_ids: Sequence[UUID]) -> None:
     """Seal the chat and learn from these turns of it. If a provider fails, they stay due."""
-    chat = Chat.objects.before_expiry().filter(pk=chat_id).first()
-    rows = Turn.objects.filter(pk__in=turn_ids, status__in=_LEARNT_FROM)
-    turns = list(rows.select_related("assistant", "organization").order_by("created_at"))
-    if chat is not None:
-        seal(chat.pk)
+    for chat in _before_expiry(chat_id=chat_id):
+        seal_chat(chat)
+        # One by one, by a statement that is built once: mostly there is one.
+        turns = [turn for turn_id in turn_ids for turn in _learnt_from(turn_id=turn_id)]
+        turns.sort(key=lambda turn: turn.created_at)
         if turns and not _try_learning(chat, turns):
             return
-    Turn.objects.filter(pk__in=turn_ids).update(digest_at=None)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE chats_turn SET digest_at = NULL WHERE id = ANY(%s)", [list(turn_ids)]
+        )
+
+
+@cache_sql
+def _before_expiry(*, chat_id: UUID) -> QuerySet[Chat]:
+    return Chat.objects.before_expiry().filter(pk=chat_id)
+
+
+@cache_sql
+def _learnt_from(*, turn_id: UUID) -> QuerySet[Turn]:
+    ended = Turn.objects.filter(pk=turn_id, status__in=_LEARNT_FROM)
+    return ended.select_related("assistant", "organization")
 
 
 def _try_learning(chat: Chat, turns: Sequence[Turn]) -> bool:

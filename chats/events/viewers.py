@@ -194,7 +194,8 @@ class Hub:
                 # Past the client's own xread, which makes dicts of all fields: a third of its CPU.
                 limits = (b"COUNT", _BATCH_EVENTS, b"BLOCK", _BLOCK_MS)
                 streams = (*self._reading, *self._reading.values())
-                await connection.send_command(b"XREAD", *limits, b"STREAMS", *streams)
+                command = (b"XREAD", *limits, b"STREAMS", *streams)
+                await connection.send_packed_command(amber_redis.pack(command))
                 found: Any = await connection.read_response()
                 self._is_blocked = False
                 self._read_at = time.monotonic()

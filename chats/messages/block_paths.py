@@ -55,8 +55,13 @@ def delete_blocks_with(message: ChatMessage) -> None:
 
 def last_block(chat_id: UUID) -> MessageBlock | None:
     """Return the newest block of the active path, without its content."""
-    active = MessageBlock.objects.filter(chat_id=chat_id, on_active_path=True)
-    return active.defer("full_content", "vector", "search").order_by("-last_position").first()
+    return next(iter(_last(chat_id=chat_id)), None)
+
+
+@cache_sql
+def _last(*, chat_id: UUID) -> QuerySet[MessageBlock]:
+    active = MessageBlock.objects.filter(chat=chat_id, on_active_path=True)
+    return active.defer("full_content", "vector", "search").order_by("-last_position")[:1]
 
 
 def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:

@@ -112,6 +112,15 @@ def test_a_short_chat_is_not_sealed(chat):
     assert seal(chat.pk) == 0
 
 
+def test_texts_that_cannot_fill_a_block_are_not_read(chat, django_assert_num_queries):
+    talk(chat, 1)  # long enough, but the last exchange is in no block
+    with django_assert_num_queries(3):
+        assert seal(chat.pk) == 0
+    talk(chat, 1)
+    with django_assert_num_queries(4):
+        assert seal(chat.pk) == 0
+
+
 def test_what_matters_comes_back(chat):
     talk(
         chat,

@@ -52,12 +52,17 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
     first dead one.
 
     Connections are checked when they are handed out: each is looked at, since a server that ends
-    says so on its sockets, and asked every CHECK_SECONDS.
+    says so on its sockets, and asked unless it has answered within CHECK_SECONDS, this or whoever had it.
     """
 
     def __init__(self, **options: Any) -> None:
         self._asked_at: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
         super().__init__(check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options)
+
+    def putconn(self, conn: Connection[Any]) -> None:
+        if conn.pgconn.transaction_status == TransactionStatus.IDLE:
+            self._asked_at[conn] = time.monotonic()
+        super().putconn(conn)
 
     def _check_or_drain(self, conn: Connection[Any]) -> None:
         """Check a connection. On psycopg's OperationalError the caller gets the first new one."""

