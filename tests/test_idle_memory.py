@@ -35,9 +35,7 @@ PAGES = ("rest_framework.views", "drf_spectacular", "unfold", "corsheaders", "re
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        pytest.param(
-            WEB, ("celery", "kombu", "httpx2", "openai", "chats.running.runner"), id="web"
-        ),
+        pytest.param(WEB, ("httpx2", "openai", "chats.running.runner"), id="web"),
         pytest.param(WORKER.format(queue="chat"), PAGES, id="chat"),
         pytest.param(
             WORKER.format(queue="ingest"),
