@@ -19,7 +19,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 from libraries.models import Document, DocumentStage, DocumentStatus, Repository
 from public_api.models import DeliveryStatus, WebhookDelivery
 from tools.models import FAILED_OUTCOMES, CallOutcome, ToolCallRecord
