@@ -24,9 +24,9 @@ from memory.models import Memory
 from providers.models import UsageRecord
 from tests.personas import OPERATOR, api
 from tests.routes import Route, all_routes, openai_routes
-from tests.test_tenancy import Standing, alice, bob, call, named, standing
+from tests.test_tenancy import Standing, alice, bob, call, named, standing, standing_people
 
-__all__ = ["alice", "bob", "standing"]
+__all__ = ["alice", "bob", "standing", "standing_people"]
 
 ADDRESSES: dict[str, tuple[str, str]] = {
     # address: (what it may, what it may not)
