@@ -427,7 +427,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "MemberRoleEnum": "accounts.models.Role",
         "AuditActionEnum": "accounts.audit_actions.AuditAction",
         "ActorKindEnum": "accounts.principal.ActorKind",
-        "TurnStatusEnum": "chats.models.TurnStatus",
+        "TurnStatusEnum": "chats.models.STATUS_CHOICES",
         "ChatOwnerEnum": "chats.models.ChatOwner",
         "DocumentStageEnum": "libraries.models.DocumentStage",
         "DocumentStatusEnum": "libraries.models.DocumentStatus",

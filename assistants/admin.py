@@ -136,15 +136,8 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
     actions_detail = ("try_it",)
     actions = ("dismiss_guests",)
 
-    class Media:
-        css: ClassVar[dict[str, tuple[str, ...]]] = {
-            "all": (
-                "assistants/assistant_form.css",
-                "chats/try.css",
-                "chats/turn_pictures.css",
-            )
-        }
-        js = ("assistants/assistant_form.js",)
+    styles = ("assistants/assistant_form.css", "chats/try.css", "chats/turn_pictures.css")
+    scripts = ("assistants/assistant_form.js",)
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
         """Make a new assistant's slug of its name; programs know that of an old one."""

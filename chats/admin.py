@@ -5,7 +5,7 @@ organization.
 """
 
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -191,8 +191,7 @@ class TurnAdmin(ReadOnlyAdmin):
         ),
     )
 
-    class Media:
-        css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("chats/turn_pictures.css",)}
+    styles = ("chats/turn_pictures.css",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")

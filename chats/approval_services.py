@@ -9,11 +9,12 @@ from accounts.models import IdempotencyRecord
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import Conflict, Invalid, Missing
 from chats.messages.wire import turn_wire
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.queue import enqueue_turn
 from chats.turns.admission import readmit
 from chats.turns.approval import apply_decisions, is_decided
 from chats.turns.endings import lock_turn
+from engine.events import TurnStatus
 
 
 @transaction.atomic(durable=True)

@@ -21,6 +21,7 @@ from amber.lib.database.rows import minute_of, second_of
 from amber.lib.search.tsvector import TokenVectorField
 from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
+from engine.events import LIVE_STATUSES, TurnStatus
 from engine.messages import MessageRole
 from libraries.models import File
 
@@ -358,19 +359,7 @@ class Feedback(TenantRow):
         return f"Thumb {self.value}, {minute_of(self.created_at)}"
 
 
-class TurnStatus(models.TextChoices):
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-LIVE_STATUSES = (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING)
-ENDED_STATUSES = tuple(status for status in TurnStatus if status not in LIVE_STATUSES)
-"""Each has an event `turn.<status>`, which ends the stream."""
+STATUS_CHOICES: Final = tuple((status.value, status.value.title()) for status in TurnStatus)
 
 
 def _turn_in_sight() -> Q:
@@ -457,7 +446,7 @@ class Turn(TenantRow, Leased):
     )
     input = models.JSONField(null=True, blank=True)
     options = models.JSONField(default=dict, blank=True)
-    status = models.CharField(max_length=10, choices=TurnStatus.choices, default=TurnStatus.QUEUED)
+    status = models.CharField(max_length=10, choices=STATUS_CHOICES, default=TurnStatus.QUEUED)
     seq = models.PositiveBigIntegerField(default=0)
     step = models.PositiveIntegerField(default=0)
     partial_text = models.TextField(blank=True, default="")

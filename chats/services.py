@@ -35,10 +35,11 @@ from chats.messages.evidence import withdraw_messages
 from chats.messages.questions import name_by, question_at
 from chats.messages.roles import POSTED_ROLES
 from chats.messages.wire import PostedWire, chat_wire, turn_wire
-from chats.models import Chat, ChatMessage, Feedback, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Feedback, Turn
 from chats.queue import enqueue_turn
 from chats.turns.admission import admit, dismiss
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
+from engine.events import TurnStatus
 from engine.messages import ASKING_ROLES, MessageRole
 from libraries.models import File
 

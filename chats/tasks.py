@@ -14,8 +14,8 @@ from django.db import InterfaceError, OperationalError
 
 from amber.lib.workers.worker import this_worker
 from chats.digest import blocks
-from chats.models import TurnStatus
 from chats.queue import enqueue_turn
+from engine.events import TurnStatus
 
 logger = structlog.get_logger(__name__)
 

@@ -5,9 +5,22 @@ apps add no events. What is stored equals `fold` of what was streamed; that is t
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, Literal
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+
+class TurnStatus(StrEnum):
+    """A turn's status, as it is stored: at most 10 characters."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class _Event(BaseModel):
@@ -157,6 +170,8 @@ EVENT_TYPES: dict[str, type[_Event]] = {
     cls.model_fields["event"].default: cls for cls in Event.__args__
 }
 LAST_EVENTS: frozenset[str] = frozenset(n for n, cls in EVENT_TYPES.items() if cls.is_last)
+ENDED_STATUSES: Final = tuple(s for s in TurnStatus if f"turn.{s}" in LAST_EVENTS)
+LIVE_STATUSES: Final = tuple(s for s in TurnStatus if s not in ENDED_STATUSES)
 
 
 class Transcript(BaseModel):

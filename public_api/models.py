@@ -12,7 +12,8 @@ from accounts.principal import Principal
 from accounts.tenant_rows import TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.rows import second_of
-from chats.models import ENDED_STATUSES, Turn, TurnStatus
+from chats.models import Turn
+from engine.events import ENDED_STATUSES, TurnStatus
 
 MAX_URL_CHARS: Final = 2_000
 GIVE_UP_AFTER: Final = timedelta(hours=24)
@@ -22,7 +23,7 @@ quiet one is not, nor is a busy one's bad minute."""
 
 
 WEBHOOK_EVENTS: Final = [
-    (f"turn.{status}", status.label) for status in (*ENDED_STATUSES, TurnStatus.WAITING)
+    (f"turn.{status}", status.value.title()) for status in (*ENDED_STATUSES, TurnStatus.WAITING)
 ]
 """As choices: how a turn ends, and that it waits for a person."""
 

@@ -32,7 +32,8 @@ from accounts.models import (
 )
 from accounts.principal import ActorKind
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
-from chats.models import Chat, ChatMessage, Feedback, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Feedback, Turn
+from engine.events import TurnStatus
 from libraries.models import (
     Document,
     DocumentStage,

@@ -21,18 +21,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_e2e(item) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(E2E_SECONDS))
     if hasattr(config, "workerinput"):
-        put_waiting_first(items)
+        put_waiting_first(items, workers=config.workerinput["workercount"])
 
 
-def put_waiting_first(items: list[pytest.Item]) -> None:
+def put_waiting_first(items: list[pytest.Item], *, workers: int) -> None:
     """End-to-end tests before all others, for xdist's `worksteal`, which cuts the list into one
     run for each worker and lets the idle take from the end of another's.
 
-    So one worker has them all, starts one platform, and mostly waits for it while the others
-    compute; at the end, when nothing is left to compute, nobody waits.
+    One worker begins with those without a browser, the next one with those that have one. Each
+    starts one platform and mostly waits for it, while the other workers compute; at the end, when
+    nothing is left to compute, nobody waits.
     """
-    items.sort(key=lambda item: not is_e2e(item))
+    others = [item for item in items if not is_e2e(item)]
+    waiting = [item for item in items if is_e2e(item)]
+    first = [item for item in waiting if not has_browser(item)]
+    second = [item for item in waiting if has_browser(item)]
+    until_second = max(0, len(items) // workers - len(first))
+    items[:] = [*first, *others[:until_second], *second, *others[until_second:]]
 
 
 def is_e2e(item: pytest.Item) -> bool:
     return item.get_closest_marker("e2e") is not None
+
+
+def has_browser(item: pytest.Item) -> bool:
+    return "browser" in getattr(item, "fixturenames", ())

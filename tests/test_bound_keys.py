@@ -3,29 +3,30 @@
 ADDRESSES is the whole truth of what such a key may do. An operation that is missing there fails here: say
 whether it may, in the view's `bound_keys_may` and in the table. What it may do it does with what is its
 own: its assistant, that assistant's library, the chats it began and the files it sent.
+What it does with what is its own, and sees in lists: tests/test_bound_key_rows.py.
 """
 
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.key_services import rotate_api_key
 from accounts.models import ApiKey
 from assistants.models import Assistant
 from chats.models import Chat, Turn
-from chats.tests.event_streams import read_parts
-from chats.tests.rows import new_assistant, new_chat, new_file
+from chats.tests.rows import new_chat, new_file
 from libraries.models import Document, File, Library
 from memory.models import Memory
 from providers.models import UsageRecord
-from tests.personas import OPERATOR, Persona, api
+from tests.personas import OPERATOR, api
 from tests.routes import Route, all_routes, openai_routes
-from tests.test_tenancy import call, named, rows_of
+from tests.test_tenancy import Standing, alice, bob, call, named, standing, standing_people
+
+__all__ = ["alice", "bob", "standing", "standing_people"]
 
 ADDRESSES: dict[str, tuple[str, str]] = {
     # address: (what it may, what it may not)
@@ -158,23 +159,37 @@ OF_THE_ASSISTANT = {"assistant_id", "library_id", "document_id", "scene_id"}
 """Of these the user's rows are the key's to use: they belong to its assistant."""
 
 
-@pytest.fixture
-def ids(alice: Persona) -> dict[str, Any]:
-    """A row of alice's of every kind; what can be is of the assistant that the key is for."""
-    ids: dict[str, Any] = rows_of(alice)
+def bind(ids: dict[str, Any]) -> dict[str, Any]:
+    """Make what can be of the assistant that the key is for its own; all ids of addresses."""
     Assistant.objects.filter(pk=ids["assistant_id"]).update(library=ids["library_id"])
     Document.objects.filter(pk=ids["document_id"]).update(text="Cats purr.", pages=[0])
-    Turn.objects.update(
+    Turn.objects.filter(pk=ids["turn_id"]).update(
         assistant=ids["assistant_id"], options={"echo": {"response": {"model": "x"}}}
     )
     response_id = f"resp_{ids['turn_id'].hex}"
     return {**ids, "model_name": f"assistant:{ids['assistant_id']}", "response_id": response_id}
 
 
+Bound = tuple[dict[str, Any], tuple[ApiKey, str]]
+
+
+@pytest.fixture(scope="module")
+def standing_key(standing: Standing) -> Bound:
+    """The ids of alice's rows and a key for her assistant, made once like the rows."""
+    alice = standing.people["alice"]
+    ids = bind(standing.rows[alice.user.pk])
+    return ids, alice.new_key(assistant_id=ids["assistant_id"])
+
+
 @pytest.fixture
-def key(alice: Persona, ids: dict[str, Any]) -> tuple[ApiKey, str]:
-    made: tuple[ApiKey, str] = alice.new_key(assistant_id=ids["assistant_id"])
-    return made
+def ids(standing_key: Bound) -> dict[str, Any]:
+    """A row of alice's of every kind; what can be is of the assistant that the key is for."""
+    return dict(standing_key[0])
+
+
+@pytest.fixture
+def key(standing_key: Bound, db: None) -> tuple[ApiKey, str]:
+    return deepcopy(standing_key[1])
 
 
 @pytest.fixture
@@ -199,6 +214,12 @@ def state() -> dict[str, Any]:
     return held
 
 
+@pytest.fixture(scope="module")
+def stored() -> dict[str, Any]:
+    """What `state` was before the first refused call: it is the same before each."""
+    return {}
+
+
 def test_every_operation_is_in_the_table():
     listed = {
         (template, method)
@@ -210,13 +231,14 @@ def test_every_operation_is_in_the_table():
 
 
 @pytest.mark.parametrize(("route", "method"), REFUSED, ids=named)
-def test_what_it_may_not_is_refused_and_changes_nothing(key, client, ids, route, method):
+def test_what_it_may_not_is_refused_and_changes_nothing(key, client, ids, stored, route, method):
     """Also of what is its own, or its assistant's."""
     make_its_own(key[0], ids)
-    before = state()
+    if not stored:
+        stored.update(state())
     answer = call(client, method, route.address(ids))
     assert answer.status_code in (403, 404), answer.content
-    assert state() == before
+    assert state() == stored
 
 
 @pytest.mark.parametrize(("route", "method"), ALLOWED_WITH_IDS, ids=named)
@@ -231,53 +253,6 @@ def test_what_is_its_users_alone_is_404_and_stays(client, ids, route, method):
     answer = call(client, method, route.address(ids))
     assert answer.status_code == 404, answer.content
     assert state() == before
-
-
-@pytest.mark.parametrize(("route", "method"), ALLOWED, ids=named)
-def test_what_it_may_it_does_with_its_own(key, client, ids, route, method):
-    """An empty body is not enough for all of them, but they look at it."""
-    make_its_own(key[0], ids)
-    default_storage.save(File.objects.get().path, ContentFile(b"notes"))
-    answer = call(client, method, route.address(ids))
-    answer.close()
-    assert answer.status_code in (200, 201, 202, 204, 400, 409)
-
-
-LISTS = [(r, m) for r, m in ALLOWED if not r.parameters and m == "get"]
-
-
-@pytest.mark.parametrize(("route", "method"), LISTS, ids=named)
-@pytest.mark.django_db(transaction=True)
-def test_no_list_shows_what_is_its_users_alone(alice, client, ids, route, method):
-    """Of what is its assistant's, the library and the assistant itself."""
-    other = new_assistant(alice, name="Other", library_id=ids["library_id"])
-    for assistant_id in (ids["assistant_id"], other.pk):
-        UsageRecord.objects.create(
-            organization=alice.organization, user=alice.user, assistant_id=assistant_id, model="m"
-        )
-    private = Library.objects.create(
-        organization=alice.organization,
-        user=alice.user,
-        name="Private",
-        embedding_model=Library.objects.get().embedding_model,
-    )
-    queries: tuple[dict[str, str], ...] = (
-        {"q": "secret"},
-        {"q": "", "owner": "user"},
-        {"owner": "api"},
-        {},
-    )
-    answers = [client.get(route.address({}), query) for query in queries]
-    shown = [(read_parts(a) if a.streaming else a.content).decode() for a in answers]
-    hidden = {name: pk for name, pk in ids.items() if name not in OF_THE_ASSISTANT}
-    hidden |= {"other": other.pk, "private": private.pk, "slug": other.slug}
-    hidden.pop("organization_id")
-    hidden.pop("model_name")
-    hidden.pop("user_id")
-    for name, value in hidden.items():
-        assert not any(str(value) in text for text in shown), name
-    if route.template == "api/v1/usage/":
-        assert '"results":[]' in shown[-1]
 
 
 def test_it_reads_its_assistants_library_as_its_user_may(bob, alice, ids):

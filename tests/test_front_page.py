@@ -20,7 +20,8 @@ from amber.lib import redis as amber_redis
 from amber.lib.ids import new_id
 from assistants.apps import _names
 from assistants.models import Assistant
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 from engine.provider.model import Usage
 from libraries.models import Document, DocumentStage, DocumentStatus, Library
 from operations.models import BackupRecord, WorkerHeartbeat

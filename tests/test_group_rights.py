@@ -2,6 +2,7 @@
 how fast a right ends."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,10 +21,10 @@ from chats.services import create_chat
 from chats.tests.rows import error_of, messages, new_assistant, new_chat, new_turn, of_chat, say
 from libraries.tests.ledger import new_library
 from tests.personas import OPERATOR, Persona, api, join, new_group, visit
-from tests.test_tenancy import no_rates
+from tests.test_tenancy import no_rates, standing_people
 from tools.models import Tool
 
-__all__ = ["no_rates"]
+__all__ = ["no_rates", "standing_people"]
 
 pytestmark = pytest.mark.django_db
 
@@ -73,10 +74,16 @@ class World:
 
 
 @pytest.fixture
-def world(alice: Persona, bob: Persona, carol: Persona, mallory: Persona) -> World:
+def world(standing_world: World, db: None) -> World:
+    return deepcopy(standing_world)
+
+
+@pytest.fixture(scope="module")
+def standing_world(standing_people: dict[str, Persona]) -> World:
+    """Made once: each test works in a savepoint, which leaves everything as it was."""
+    alice, bob = standing_people["alice"], standing_people["bob"]
     names = ("uses", "edits", "both", "outside", "elsewhere", "left", "gone")
-    people = {name: join(name, alice.organization) for name in names}
-    people |= {"alice": alice, "bob": bob, "carol": carol, "mallory": mallory}
+    people = standing_people | {name: join(name, alice.organization) for name in names}
     library = new_library(bob)
     mine = {"organization": bob.organization, "user": bob.user}
     rows = {

@@ -25,10 +25,11 @@ from tests.test_tenancy import (
     named,
     no_rates,
     standing,
+    standing_people,
     standing_rows,
 )
 
-__all__ = ["alice", "mallory", "no_rates", "standing", "standing_rows"]
+__all__ = ["alice", "mallory", "no_rates", "standing", "standing_people", "standing_rows"]
 
 ROUTES = all_routes()
 FOR_ANYBODY = (

@@ -53,12 +53,20 @@ def test_a_limit_of_its_own_remains(request):
     assert [marker.args for marker in request.node.iter_markers("timeout")] == [(5,)]
 
 
-def test_what_waits_comes_first_and_the_order_remains(request):
-    def item(name: str) -> pytest.Item:
-        return pytest.Function.from_parent(request.node.parent, name=name, callobj=lambda: None)
+def test_what_waits_comes_first_in_two_workers_and_the_order_remains(request):
+    def item(name: str) -> pytest.Function:
+        made = pytest.Function.from_parent(request.node.parent, name=name, callobj=lambda: None)
+        assert isinstance(made, pytest.Function)
+        return made
 
-    items = [item(name) for name in ("a", "b", "c", "d")]
-    for waiting in items[1::2]:
-        waiting.add_marker("e2e")
-    put_waiting_first(items)
-    assert [each.name for each in items] == ["b", "d", "a", "c"]
+    made = {name: item(name) for name in "abcdefghi"}
+    for name in "bdfh":
+        made[name].add_marker("e2e")
+    for name in "fh":
+        made[name].fixturenames = [*made[name].fixturenames, "browser"]
+    items: list[pytest.Item] = list(made.values())
+    put_waiting_first(items, workers=3)
+    assert "".join(each.name for each in items) == "bda" + "fhc" + "egi"
+    few: list[pytest.Item] = [made[name] for name in "abdf"]
+    put_waiting_first(few, workers=4)
+    assert "".join(each.name for each in few) == "bdfa"

@@ -121,9 +121,11 @@ class Standing:
 
 
 @pytest.fixture(scope="module")
-def standing(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Standing]:
-    """The people and a row of each kind of alice's and of mallory's, made once: there are hundreds
-    of tests, and each works in a savepoint of its own, which leaves everything as it was.
+def standing_people(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[dict[str, Persona]]:
+    """The people, made once: there are hundreds of tests, and each works in a savepoint of its own,
+    which leaves everything as it was.
 
     A module with this fixture has no test that commits: it would see none of it.
     """
@@ -134,8 +136,15 @@ def standing(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
         people["bob"] = join("bob", alice.organization)
         people["carol"] = join("carol", alice.organization, Role.ADMIN)
         people["dave"] = join("dave", alice.organization)
-        yield Standing(people, {owner.user.pk: rows_of(owner) for owner in (alice, mallory)})
+        yield people
         TestCase._rollback_atomics(atomics)  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def standing(standing_people: dict[str, Persona]) -> Standing:
+    """The people with a row of each kind of alice's and of mallory's, made once as well."""
+    owners = (standing_people["alice"], standing_people["mallory"])
+    return Standing(standing_people, {owner.user.pk: rows_of(owner) for owner in owners})
 
 
 @pytest.fixture

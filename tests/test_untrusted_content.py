@@ -18,7 +18,7 @@ from chats.context.call_options import CallOptions
 from chats.context.exposure import mark_of
 from chats.context.manifest import request_hash
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.tests.conftest import (
     enqueued_turns,
     new_model,
@@ -29,6 +29,7 @@ from chats.tests.conftest import (
 from chats.tests.rows import new_assistant, new_chat, new_file, of_turn
 from chats.tests.rows import say as say_in
 from chats.tests.runs import prepared_for, run
+from engine.events import TurnStatus
 from engine.tool_calls import ToolCall
 from engine.trust import Exposure
 from memory.facts.facts import Fact, remember

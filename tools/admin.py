@@ -87,9 +87,7 @@ class ToolAdmin(ReadOnlyAdmin):
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
 
-    class Media:
-        css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("tools/trial.css",)}
-
+    styles = ("tools/trial.css",)
     fields = (
         "organization",
         "user",

@@ -20,7 +20,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import MailKind, MailStatus, OutgoingMail
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 from libraries.models import Document, DocumentStage, DocumentStatus, Repository
 from public_api.models import DeliveryStatus, WebhookDelivery
 from tools.models import FAILED_OUTCOMES, CallOutcome, ToolCallRecord

@@ -34,7 +34,8 @@ from amber.lib.tracing.losses import lost_count
 from amber.lib.workers.guard import fault_counts
 from amber.lib.workers.interpreter_watch import held_count
 from amber.web.request_log import Application, Receive, Scope, Send
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 from operations.maintenance.heartbeats import consuming_queues, held_counts
 
 RECENT = timedelta(minutes=5)

@@ -26,7 +26,8 @@ from amber.lib.errors import RETRYABLE, AmberError
 from amber.lib.secrets import DecryptError
 from chats.digest.blocks import seal_chat
 from chats.digest.learning import learn
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
+from engine.events import TurnStatus
 from engine.provider.model import ProviderError
 
 logger = structlog.get_logger(__name__)

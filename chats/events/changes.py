@@ -19,7 +19,8 @@ from amber.lib import redis as amber_redis
 from amber.lib.database.replica import note_write
 from amber.lib.database.tenant import Tenant
 from amber.lib.wire_fields import Id, write_id
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import STATUS_CHOICES, Chat, Turn
+from engine.events import TurnStatus
 
 logger = structlog.get_logger(__name__)
 
@@ -35,7 +36,7 @@ class ChangeWire(TypedDict):
     ]
     chat_id: Id | None
     turn_id: Annotated[Id | None, "The turn that began, waits or ended."]
-    status: Annotated[str, TurnStatus] | None
+    status: Annotated[str, STATUS_CHOICES] | None
 
 
 def write_change(

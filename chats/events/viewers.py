@@ -26,7 +26,8 @@ from amber.lib import redis as amber_redis
 from amber.lib.database.tenant import across_tenants
 from amber.lib.rest.drain import drain
 from chats.events import open_streams
-from chats.models import LIVE_STATUSES, Turn
+from chats.models import Turn
+from engine.events import LIVE_STATUSES
 
 logger = structlog.get_logger(__name__)
 

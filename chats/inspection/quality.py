@@ -14,7 +14,8 @@ from django.utils.safestring import SafeString
 
 from assistants.models import Assistant
 from chats.inspection.timeline import write_ms
-from chats.models import ENDED_STATUSES, Feedback, FeedbackValue, Turn
+from chats.models import Feedback, FeedbackValue, Turn
+from engine.events import ENDED_STATUSES
 
 DAYS: Final = 30
 

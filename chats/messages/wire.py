@@ -9,6 +9,7 @@ from amber.lib.wire_fields import Id, Time, write_id, write_time
 from assistants.models import Assistant
 from chats.models import (
     ROLE_CHOICES,
+    STATUS_CHOICES,
     Chat,
     ChatMessage,
     ChatOwner,
@@ -16,8 +17,8 @@ from chats.models import (
     FeedbackReason,
     FeedbackValue,
     Turn,
-    TurnStatus,
 )
+from engine.events import TurnStatus
 from libraries.retrieval.passages import PassageWire
 from libraries.wire import FileWire, file_wire
 
@@ -149,7 +150,7 @@ class QueueWire(TypedDict):
 class TurnWire(TypedDict):
     id: Id
     chat_id: Id | None
-    status: Annotated[str, TurnStatus]
+    status: Annotated[str, STATUS_CHOICES]
     queue: Annotated[
         QueueWire | None, "Why the turn waits; only where a queued turn is asked for by its id."
     ]

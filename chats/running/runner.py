@@ -28,7 +28,7 @@ from amber.lib.workers.worker import this_worker
 from chats.context import gathering
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Feed, publisher
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.running.partial_text import PartialText, Shown
 from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
@@ -38,6 +38,7 @@ from chats.turns import claims
 from chats.turns.attempt_spans import attempt_span, describe_outcome
 from chats.turns.endings import TurnEnding
 from engine import loop, loop_events
+from engine.events import TurnStatus
 from engine.provider.model import ProviderError
 from engine.provider.reply import RetryPolicy
 from engine.tool_calls import item_form

@@ -30,7 +30,7 @@ from chats.events.stream import Event
 from chats.messages import transcript
 from chats.messages.tool_calls import store_answered_call
 from chats.messages.wire import MessageWire
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
 from chats.running.partial_text import Shown
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
@@ -38,6 +38,7 @@ from chats.turns.admission import dismiss
 from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
+from engine.events import TurnStatus
 from engine.loop_events import Reply
 from engine.messages import MessageRole
 from engine.provider.model import Usage

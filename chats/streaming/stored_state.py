@@ -8,9 +8,10 @@ from django.db import connections, transaction
 
 from chats.events.stream import encode, first_seq
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import LIVE_STATUSES, Turn, TurnStatus
+from chats.models import Turn
 from chats.turns.endings import last_event
 from chats.turns.queue_place import place_of
+from engine.events import LIVE_STATUSES, TurnStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from chats import services
 from chats.context import gathering
 from chats.context.question_embedding import embed_question
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
 from chats.running import runner
 from chats.running.stopping import running_turns
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
-from engine.events import AnyEvent, Event, Transcript, fold
+from engine.events import AnyEvent, Event, Transcript, TurnStatus, fold
 from engine.history.prompt import untrusted_prompt
 from tests.personas import Persona
 

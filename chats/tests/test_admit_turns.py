@@ -14,7 +14,7 @@ from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.call_services import continue_chat
 from chats.context.call_options import CallOptions
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.tests.rows import (
     error_of,
     messages,
@@ -29,6 +29,7 @@ from chats.tests.runs import ask, ask_in, marker, run, running
 from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from chats.turns.admission import release_leftovers
+from engine.events import TurnStatus
 from engine.tools import ToolSpec
 from providers.budgets import reservations
 from providers.models import OFFLINE_URL, BudgetReservation, LanguageModel, Provider, UsageRecord

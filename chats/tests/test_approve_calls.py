@@ -11,7 +11,7 @@ from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
@@ -29,6 +29,7 @@ from chats.tests.runs import (
 from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from chats.turns.approval import DECLINED
+from engine.events import TurnStatus
 from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
 from tests.personas import api, visit
 from tools.calling.registry import register_tool

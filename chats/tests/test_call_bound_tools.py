@@ -7,9 +7,10 @@ import pytest
 from assistants.models import Assistant, AssistantTool
 from assistants.services import bind_tool
 from chats import approval_services as services
-from chats.models import Chat, ChatMessage, TurnStatus
+from chats.models import Chat, ChatMessage
 from chats.tests.rows import new_assistant, new_chat, path_of
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, marker, run
+from engine.events import TurnStatus
 from tests.personas import OPERATOR, api
 from tools.models import Tool, ToolCallRecord
 from tools.services import create_tool, refresh_tool, update_tool

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from chats.messages.transcript import path
-from chats.models import Chat, TurnStatus
+from chats.models import Chat
 from chats.services import update_chat
 from chats.tests.rows import messages, new_assistant, new_chat, of_chat
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, marker, run
+from engine.events import TurnStatus
 from engine.provider import openai_model
 from providers.models import LanguageModel, Provider
 from tests.personas import api

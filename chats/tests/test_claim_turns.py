@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import Organization
 from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib.ids import new_id
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.turns import claims, congestion
+from engine.events import TurnStatus
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

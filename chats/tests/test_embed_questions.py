@@ -14,8 +14,9 @@ from chats.context import gathering, question_embedding
 from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import PendingEmbedding
 from chats.context.tail import read_tail
-from chats.models import ChatMessage, TurnStatus
+from chats.models import ChatMessage
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
+from engine.events import TurnStatus
 from engine.provider.faults import fault
 from engine.provider.model import Usage
 from memory.facts.facts import EmbeddedText, Fact, remember

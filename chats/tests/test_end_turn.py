@@ -13,7 +13,7 @@ from amber.lib import redis as amber_redis
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Turn
 from chats.running import resumption
 from chats.running.stopping import running_turns
 from chats.running.writer import TurnWriter
@@ -31,6 +31,7 @@ from chats.tests.runs import (
     text_of,
 )
 from chats.turns import sweep
+from engine.events import TurnStatus
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
 from tools.calling.registry import register_tool

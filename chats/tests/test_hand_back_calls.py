@@ -5,7 +5,7 @@ import pytest
 from chats import services
 from chats.call_services import continue_chat
 from chats.context.call_options import CallOptions
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
@@ -18,6 +18,7 @@ from chats.tests.runs import (
 )
 from chats.tests.test_end_turn import expire, take_over
 from chats.turns import sweep
+from engine.events import TurnStatus
 from engine.tools import ToolSpec
 from tools.calling.registry import register_tool
 

@@ -14,9 +14,10 @@ from accounts.models import User
 from chats.inspection.context_bar import draw_context
 from chats.inspection.quality import draw_quality
 from chats.inspection.timeline import CallMark, draw_timeline, write_ms
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.tests.rows import new_chat, new_turn
 from chats.tests.runs import ask_in, marker, run
+from engine.events import TurnStatus
 
 BEGIN = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MAX_STATEMENTS = 12

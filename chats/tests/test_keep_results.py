@@ -14,7 +14,7 @@ from PIL import Image
 
 from chats import services
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import new_assistant, new_chat
@@ -29,6 +29,7 @@ from chats.tests.runs import (
 )
 from chats.tests.test_approve_calls import die
 from chats.tests.test_end_turn import take_over
+from engine.events import TurnStatus
 from libraries.files.storage import delete_expired_files
 from libraries.models import File
 from tests.personas import api

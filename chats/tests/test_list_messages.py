@@ -183,23 +183,22 @@ def test_nobody_else_reads(alice, bob, carol, mallory, chat):
     assert api().get(of_message(message)).status_code == 401
 
 
-@pytest.mark.parametrize("place", range(11))
 @pytest.mark.parametrize("limit", [1, 2, 4, 5, 30])
-def test_a_page_around_a_message_leads_both_ways(alice, chat, place, limit):
+def test_a_page_around_a_message_leads_both_ways(alice, chat, limit):
     fill(chat, 11)
-    rows = list(chat.messages.order_by("position"))
     client = api(alice)
-    shown = page(client, f"{messages(chat)}?limit={limit}&around={rows[place].pk}")
-    found = contents(shown)
-    assert f"message {place}" in found
-    assert len(found) == min(limit, 11)
-    for step in ("previous", "next"):
-        at = shown
-        while at[step]:
-            at = page(client, at[step])
-            more = contents(at)
-            found = more + found if step == "previous" else found + more
-    assert found == [f"message {n}" for n in range(11)]
+    for place, row in enumerate(chat.messages.order_by("position")):
+        shown = page(client, f"{messages(chat)}?limit={limit}&around={row.pk}")
+        found = contents(shown)
+        assert f"message {place}" in found
+        assert len(found) == min(limit, 11), place
+        for step in ("previous", "next"):
+            at = shown
+            while at[step]:
+                at = page(client, at[step])
+                more = contents(at)
+                found = more + found if step == "previous" else found + more
+        assert found == [f"message {n}" for n in range(11)], place
 
 
 def test_only_what_is_shown_has_a_page_around_it(alice, bob, chat):

@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from chats import services
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
+from engine.events import TurnStatus
 
 HISTORY = [{"role": "human", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
 

@@ -6,13 +6,14 @@ import pytest
 from django.db import OperationalError, transaction
 
 from amber.lib.workers.worker import this_worker
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running import runner
 from chats.running.writer import TurnWriter
 from chats.tasks import run_turn
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
 from chats.tests.test_end_turn import expire
 from chats.turns import sweep
+from engine.events import TurnStatus
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chats.context.manifest import rebuild_messages, request_hash
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Turn
 from chats.running.reply_rows import logger as reply_logger
 from chats.running.writer import TurnWriter
 from chats.services import update_chat
@@ -18,6 +18,7 @@ from chats.tests.rows import messages, new_assistant, of_chat, of_turn
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
 from chats.tests.test_end_turn import expire, take_over
 from chats.turns.sweep import sweep_turns
+from engine.events import TurnStatus
 from engine.provider import openai_model
 from tests.personas import api
 

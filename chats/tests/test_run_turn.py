@@ -11,7 +11,7 @@ from amber.lib import redis as amber_redis
 from amber.processes import wait_until
 from chats import services
 from chats.events.stream import events_key
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running.runner import TurnRun
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import (
@@ -30,6 +30,7 @@ from chats.tests.runs import (
     seen_of,
     unmarked,
 )
+from engine.events import TurnStatus
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
 from tests.personas import api

@@ -3,9 +3,9 @@
 import pytest
 
 from amber.lib.database.tenant import as_tenant
-from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
 from chats.tests.runs import ask, marker, prepared_for, run
+from engine.events import TurnStatus
 from libraries.models import Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from tools.protocol import ToolContext, ToolError

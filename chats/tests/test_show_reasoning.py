@@ -10,7 +10,7 @@ from amber.lib.database.tenant import across_tenants
 from amber.lib.workers.leases import StopReason
 from assistants.models import Assistant
 from chats.messages.turn_messages import messages_of_turn, shown_entries_of_turn
-from chats.models import ChatMessage, Turn, TurnStatus
+from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
 from chats.services import start_stateless_turn
 from chats.streaming.stored_state import _read_state
@@ -26,6 +26,7 @@ from chats.tests.runs import (
     running,
     seen_of,
 )
+from engine.events import TurnStatus
 from engine.provider import openai_model
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import pytest
 
-from chats.models import ChatMessage, TurnStatus
+from chats.models import ChatMessage
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, run, unmarked
+from engine.events import TurnStatus
 from tests.fake_answers import answer_text
 from tools.calling.registry import register_tool
 

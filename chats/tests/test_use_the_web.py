@@ -4,7 +4,6 @@ import pytest
 
 from amber.lib.tests.conftest import server
 from amber.lib.tests.local_server import say
-from chats.models import TurnStatus
 from chats.tests.rows import new_assistant, new_chat, new_turn, path_of
 from chats.tests.rows import say as say_in
 from chats.tests.runs import (
@@ -15,6 +14,7 @@ from chats.tests.runs import (
     run,
     unmarked,
 )
+from engine.events import TurnStatus
 from engine.history.prompt import WEB_SEARCH_PROMPT
 from libraries.models import File
 from tools.tests.services import say_json, url_of

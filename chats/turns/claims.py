@@ -28,7 +28,8 @@ from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib import redis as amber_redis
 from amber.lib.database.round_trips import in_one_trip
 from chats.events.stream import control_channel
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 
 logger = structlog.get_logger(__name__)
 

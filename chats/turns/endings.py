@@ -22,10 +22,10 @@ from chats.events.stream import Event, next_attempt, publish_outside
 from chats.messages import transcript
 from chats.messages.turn_messages import messages_of_turn
 from chats.messages.wire import MessageWire
-from chats.models import Chat, Turn, TurnQuerySet, TurnStatus
+from chats.models import Chat, Turn, TurnQuerySet
 from chats.turns.admission import dismiss
 from chats.turns.listeners import announce
-from engine.events import EVENT_TYPES
+from engine.events import EVENT_TYPES, TurnStatus
 from engine.messages import MessageRole
 from engine.provider_fields import fitting_reasoning
 

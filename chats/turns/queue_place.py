@@ -10,8 +10,9 @@ from django.db import connection
 
 from amber.lib.database.tenant import for_whole_organization
 from chats.messages.wire import QueueWire
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.turns.claims import LIMIT_SQL, RUNNING_SQL
+from engine.events import TurnStatus
 
 MOST: Final = 1_000
 """The furthest place that is counted."""

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from chats.models import LIVE_STATUSES, Turn
+from chats.models import Turn
+from engine.events import LIVE_STATUSES
 
 _TURNS_AT_ONCE: Final = 1_000
 

@@ -8,10 +8,11 @@ import structlog
 from amber.lib.database.lease import is_older
 from amber.lib.errors import CODES
 from amber.lib.workers.leases import sweep_expired
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.turns.account import settle_lost
 from chats.turns.attempt_spans import record_lost
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
+from engine.events import TurnStatus
 
 logger = structlog.get_logger(__name__)
 

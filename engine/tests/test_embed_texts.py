@@ -22,7 +22,8 @@ from engine.provider.reply import RetryPolicy
 from tests.fake_answers import vector
 from tests.fixtures_provider import RunningProvider
 
-HASTY = RetryPolicy(first_token_seconds=0.4, backoff_seconds=0.01)
+HASTY = RetryPolicy(first_token_seconds=20, backoff_seconds=0.01)
+IMPATIENT = RetryPolicy(first_token_seconds=0.4, backoff_seconds=0.01)
 DIMENSIONS = 8
 
 
@@ -40,7 +41,7 @@ def embedder_of(
         DIMENSIONS,
         base_url=provider.base_url,
         api_key=provider.api_key,
-        retry_policy=HASTY,
+        retry_policy=IMPATIENT if "hang" in name else HASTY,
         **more,
     )
 

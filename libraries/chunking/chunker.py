@@ -114,11 +114,11 @@ class _Gatherer:
         is_section = piece.boundary is Boundary.HEADING
         if is_section and self._fresh_tokens * _SMALL_PART >= self._size_tokens:
             yield self._held
-            self._hold([], 0)
+            self._hold_pieces([], 0)
         while self._held and self._held_tokens + piece.tokens > self._size_tokens:
             if self._repeated == len(self._held):
                 # Nothing new in it yet: the overlap gives way.
-                self._hold(self._held[1:], self._repeated - 1)
+                self._hold_pieces(self._held[1:], self._repeated - 1)
             else:
                 yield self._cut(piece)
         self._held.append(piece)
@@ -129,7 +129,7 @@ class _Gatherer:
         """Return what is left at the end; empty if there is nothing new in it."""
         return self._held if self._repeated < len(self._held) else []
 
-    def _hold(self, pieces: list[Piece], repeated: int) -> None:
+    def _hold_pieces(self, pieces: list[Piece], repeated: int) -> None:
         self._held, self._repeated = pieces, repeated
         self._held_tokens = _tokens(pieces)
         self._fresh_tokens = _tokens(pieces[repeated:])
@@ -140,7 +140,7 @@ class _Gatherer:
         done, rest = self._held[:position], self._held[position:]
         behind = rest[0] if rest else following
         overlap = [] if behind.boundary is Boundary.HEADING else self._overlap(done)
-        self._hold(overlap + rest, len(overlap))
+        self._hold_pieces(overlap + rest, len(overlap))
         return done
 
     def _best_position(self, following: Boundary) -> int:

@@ -194,7 +194,7 @@ class _Import:
             repository_id=self._repository.pk,
         )
         try:
-            placed = intake.put(self._library, given, also=self._hold)
+            placed = intake.put(self._library, given, also=self._check_fence)
         except AmberError as refusal:
             if refusal.status >= 500:
                 raise
@@ -202,7 +202,7 @@ class _Import:
             return
         self._count(placed.outcome)
 
-    def _hold(self, _: PlacedDocument | None = None) -> None:
+    def _check_fence(self, _: PlacedDocument | None = None) -> None:
         """Check the fence as the last step of a document's transaction. Raises Fenced.
 
         The row lock is held until the commit, so no other worker can claim the import in between.
@@ -229,7 +229,7 @@ class _Import:
                 running_imports.check(self._repository)
                 with transaction.atomic():
                     remove_document(pk, library_id=self._library.pk)
-                    self._hold()
+                    self._check_fence()
                 self._tally.removed += 1
 
     def _show_now_and_then(self) -> None:

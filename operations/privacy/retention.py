@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from accounts.models import Organization
 from amber.lib.database.batches import delete_in_batches
-from chats.models import LIVE_STATUSES, Chat, Turn, TurnQuerySet
+from chats.models import Chat, Turn, TurnQuerySet
+from engine.events import LIVE_STATUSES
 from operations.privacy.chat_deletion import remove_chat
 
 SLICE_SECONDS: Final = 20.0

@@ -14,11 +14,12 @@ from accounts.tenancy.idempotency import forget_idempotency_keys
 from amber.lib import redis as amber_redis
 from amber.lib.workers.worker import Worker
 from chats import tasks
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.queue import enqueue_turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat, new_turn, say
 from chats.turns import claims
 from chats.turns.stateless import erase_stateless
+from engine.events import TurnStatus
 from operations.maintenance import periodic_jobs
 from operations.maintenance.heartbeats import forget_dead_workers
 from operations.models import PeriodicJob, WorkerHeartbeat

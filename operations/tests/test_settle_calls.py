@@ -11,10 +11,11 @@ from django.utils import timezone
 from amber.lib.workers.leases import StopReason
 from assistants.models import Assistant
 from chats import services
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.tests.runs import ask, marker, run, running, text_of
 from chats.turns import sweep
 from engine import loop
+from engine.events import TurnStatus
 from providers.models import LanguageModel, UsageRecord
 from tests.fake_answers import answer_text
 from tools.calling.registry import register_tool

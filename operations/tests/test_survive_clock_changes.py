@@ -11,9 +11,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from amber.processes import wait_until
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, run, running, text_of
 from chats.turns import sweep
+from engine.events import TurnStatus
 from libraries.models import Document, Repository
 from operations.maintenance import periodic_jobs
 from operations.maintenance.heartbeats import consuming_queues

@@ -52,7 +52,7 @@ def reserve(
     applying = _find_applicable(budget_subject)
     if not applying:
         return False
-    _hold(applying, asked(), holder_id)
+    _reserve(applying, asked(), holder_id)
     return True
 
 
@@ -65,7 +65,7 @@ def renew(budget_subject: BudgetSubject, asked: Spending, *, holder_id: UUID) ->
     try:
         with transaction.atomic():
             release([holder_id])
-            _hold(_find_applicable(budget_subject, is_budgeted=True), asked, holder_id)
+            _reserve(_find_applicable(budget_subject, is_budgeted=True), asked, holder_id)
     except RateLimited as refused:
         return refused
     return None
@@ -162,7 +162,7 @@ WHERE counter.id = given.counter_id
 """
 
 
-def _hold(applying: Sequence[ApplicableBudget], asked: Spending, holder_id: UUID) -> None:
+def _reserve(applying: Sequence[ApplicableBudget], asked: Spending, holder_id: UUID) -> None:
     """Reserve for each budget. Raises RateLimited; then nothing is held."""
     now = timezone.now()
     with transaction.atomic():

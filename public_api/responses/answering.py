@@ -25,10 +25,10 @@ from amber.lib.json_text import numbers
 from amber.lib.rest.api import as_amber_error
 from chats.context.call_options import CallOptions
 from chats.messages.turn_messages import shown_entries_of_turn
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.streaming.stream_view import HEARTBEAT, stream_response
 from chats.streaming.turn_follower import follow_turn
-from engine.events import TurnCompleted
+from engine.events import TurnCompleted, TurnStatus
 from public_api.openai.answering import DONE
 from public_api.openai.errors import error_object
 from public_api.openai.growing_answer import Row, TakenBackError, citations, show_answer

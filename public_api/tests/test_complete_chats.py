@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from accounts.models import ApiKey
 from amber.lib.workers.leases import StopReason
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Turn
 from chats.running.stopping import running_turns
 from chats.services import cancel_turn
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
+from engine.events import TurnStatus
 from libraries.models import File
 from providers.models import BudgetReservation, UsageRecord
 from providers.tests.budgets import new_budget

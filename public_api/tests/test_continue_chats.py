@@ -9,9 +9,10 @@ import pytest
 from accounts.tenancy.access import get_visible
 from amber.lib.errors import Missing
 from chats import services
-from chats.models import Chat, ChatMessage, ChatOwner, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, ChatOwner, Turn
 from chats.tests.rows import ABSENT, new_assistant, new_chat
 from chats.tests.runs import marker
+from engine.events import TurnStatus
 from libraries.models import File
 from public_api.tests.completions import SIX, SLOW, WEATHER, ask, said, seen_by_model
 from public_api.tests.live_server import sdk, until

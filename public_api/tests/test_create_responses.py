@@ -8,10 +8,11 @@ import pytest
 from openai.types.responses import Response
 
 from amber.lib.workers.leases import StopReason
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
 from chats.running.stopping import running_turns
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
+from engine.events import TurnStatus
 from public_api.tests.live_server import sdk, until
 from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
 from chats.tests.rows import new_assistant
 from chats.tests.runs import marker
+from engine.events import TurnStatus
 from public_api.tests.completions import (
     SIX,
     WEATHER,

@@ -10,9 +10,10 @@ import openai
 import pytest
 
 from amber.lib.workers.leases import StopReason
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Turn
 from chats.running.stopping import running_turns
 from chats.turns.stateless import erase_stateless
+from engine.events import TurnStatus
 from libraries.models import File
 from public_api.tests.live_server import until
 from public_api.tests.test_create_responses import SIX, SLOW, streamed, text_of

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from amber.processes import wait_until
-from chats.models import Chat, ChatMessage, Turn, TurnStatus
+from chats.models import Chat, ChatMessage, Turn
 from chats.tests.runs import WAIT_SECONDS, marker, unmarked
+from engine.events import TurnStatus
 from libraries.models import File
 from public_api.tests.exchange import Answer, request
 from tests.fake_answers import answer_text

@@ -8,8 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from chats.models import Chat, Turn, TurnStatus
+from chats.models import Chat, Turn
 from chats.tests.rows import new_assistant
+from engine.events import TurnStatus
 from libraries.models import Document, Library
 from libraries.tests.ledger import ingest, new_document, new_library
 from providers.models import OFFLINE_URL, LanguageModel, Provider

@@ -13,7 +13,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from amber.lib.ids import new_id
-from chats.models import Turn, TurnStatus
+from chats.models import Turn
+from engine.events import TurnStatus
 from public_api.models import WEBHOOK_EVENTS, Webhook, WebhookDelivery
 from public_api.queue import enqueue_deliveries
 from public_api.responses.names import RequestEcho, response_id

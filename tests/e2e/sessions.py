@@ -11,6 +11,8 @@ from tests.e2e.platform import Platform
 
 PASSWORD = "correct horse battery staple"
 SESSION = "/_allauth/browser/v1/auth/session"
+ANSWER_SECONDS = 60
+"""A busy machine takes its time over a chat of ten thousand messages."""
 
 
 def new_account(platform: Platform, name: str) -> str:
@@ -24,7 +26,10 @@ def new_account(platform: Platform, name: str) -> str:
 @contextmanager
 def signed_in(platform: Platform, email: str) -> Iterator[httpx2.Client]:
     address = f"http://127.0.0.1:{platform.port}"
-    with httpx2.Client(base_url=address, trust_env=False, headers={"Referer": address}) as http:
+    usual = {"Referer": address}
+    with httpx2.Client(
+        base_url=address, trust_env=False, headers=usual, timeout=ANSWER_SECONDS
+    ) as http:
         http.get(SESSION)
         send(
             http, "POST", "/_allauth/browser/v1/auth/login", {"email": email, "password": PASSWORD}

@@ -44,7 +44,7 @@ def test_what_the_model_thinks_is_folded_until_somebody_opens_it(visit):
     here.ask("Think. [[fake tokens=60 itl=40]]")
     folded = here.page.locator("details.thoughts")
     folded.wait_for()
-    thought = here.page.get_by_text("I thought of")
+    thought = folded.get_by_text("I thought of")  # what a screen reader is told says so, too
     expect(thought).not_to_be_visible()
     here.page.get_by_text("Thoughts", exact=True).click()
     here.wait_for_text("the river keeps")

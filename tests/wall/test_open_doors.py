@@ -31,6 +31,7 @@ from tests.test_tenancy import (
     named,
     no_rates,
     standing,
+    standing_people,
     standing_rows,
 )
 from tests.wall.open_doors import MARK, Stored, open_all, shown, stored, text_of, written
@@ -44,6 +45,7 @@ __all__ = [
     "no_rates",
     "standing",
     "standing_guest",
+    "standing_people",
     "standing_rows",
 ]
 

@@ -19,6 +19,7 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import DecimalField, Model
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -182,8 +183,16 @@ class OperatorAdmin(_Columns, ModelAdmin):
     """A page whose `help_texts` explain those fields of the form whose names do not say enough."""
 
     help_texts: ClassVar[Mapping[str, Any]] = {}
+    styles: ClassVar[tuple[str, ...]] = ()
+    scripts: ClassVar[tuple[str, ...]] = ()
+    """What this page needs besides the style sheets and scripts of every page."""
     list_per_page = 50
     change_form_outer_before_template = "admin/amber/row_id.html"
+
+    @property
+    def media(self) -> Media:
+        usual: Media = super().media
+        return usual + Media(css={"all": self.styles}, js=self.scripts)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Read the rows that a row refers to with it, for its own page too."""

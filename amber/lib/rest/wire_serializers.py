@@ -72,7 +72,7 @@ def _field_of(hint: Any, **options: Any) -> Field:
         return serializers.DictField(**options | values)
     if is_typeddict(hint):
         return serializer_of(hint)(**options)
-    if isinstance(hint, list):
+    if isinstance(hint, list | tuple):
         return serializers.ChoiceField(hint, **options)
     if issubclass(hint, Choices):
         return serializers.ChoiceField(hint.choices, **options)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import httpx2
 import pytest
 
 from tests.e2e.axe import AXE
@@ -25,7 +24,6 @@ def operator(running_platform: Platform) -> Iterator[Person]:
     email = new_account(running_platform, "olive")
     running_platform.run("-m", "tests.e2e.admin.world", email)
     with signed_in(running_platform, email) as http:
-        http.timeout = httpx2.Timeout(60)
         person = Person(running_platform, email, http)
         _ask_about_a_document(running_platform, person)
         yield person

@@ -60,8 +60,12 @@ def _fill_accounts(world: Any) -> None:
         timezone.now() + timedelta(days=7),
     )
     EmailAddress.objects.get_or_create(user=user, email=user.email, defaults={"verified": True})
+    # The pages of signing in, which other tests open on this platform, tell of its server.
     app = SocialApp.objects.create(
-        provider="openid_connect", name="Company sign-in", client_id="amber"
+        provider="openid_connect",
+        name="Company sign-in",
+        client_id="amber",
+        settings={"server_url": "https://sign-in.example"},
     )
     account = SocialAccount.objects.create(user=user, provider="openid_connect", uid="0" * 36)
     SocialToken.objects.create(app=app, account=account, token="token-" + "x" * 40)

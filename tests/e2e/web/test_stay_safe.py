@@ -34,24 +34,24 @@ MARKDOWN = [
 ]
 
 
-def is_unharmed(here: Visitor) -> None:
+def is_unharmed(here: Visitor, by: str = "") -> None:
     here.page.wait_for_timeout(150)
-    assert here.page.evaluate("() => window.pwned") is None
-    expect(here.page.locator("script:not([src]):not([type=importmap])")).to_have_count(0)
+    assert here.page.evaluate("() => window.pwned") is None, by
+    expect(here.page.locator("script:not([src]):not([type=importmap])"), by).to_have_count(0)
     bad = here.page.evaluate(
         "() => [...document.querySelectorAll('#app *')].filter((each) => [...each.attributes].some("
         "({ name, value }) => /^on/.test(name) || (name === 'href' && !/^(https?:|mailto:|\\/|#|blob:)/i.test(value))))"
         ".map((each) => each.outerHTML)"
     )
-    assert bad == []
+    assert bad == [], by
     assert (
         here.page.locator(
             ".markdown img, .markdown iframe, .markdown form, .markdown svg:not(.icon, .katex *)"
         ).count()
         == 0
-    )
-    assert not here.asked
-    assert not here.said
+    ), by
+    assert not here.asked, by
+    assert not here.said, by
 
 
 def test_nothing_runs_of_what_a_stored_answer_has(visit, person):
@@ -61,13 +61,13 @@ def test_nothing_runs_of_what_a_stored_answer_has(visit, person):
     is_unharmed(here)
 
 
-@pytest.mark.parametrize("text", MARKDOWN, ids=range(len(MARKDOWN)))
-def test_nothing_runs_of_what_streams(visit, person, text):
+def test_nothing_runs_of_what_streams(visit, person):
     here = visit()
-    here.open_chat(person.new_chat())
-    here.ask(f"Attack. {say(text, itl=5)}")
-    here.wait_for_end()
-    is_unharmed(here)
+    for text in MARKDOWN:
+        here.open_chat(person.new_chat())
+        here.ask(f"Attack. {say(text, itl=5)}")
+        here.wait_for_end()
+        is_unharmed(here, text)
 
 
 def test_nothing_runs_of_names(visit, person):
