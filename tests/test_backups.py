@@ -1,5 +1,6 @@
 """Archives of files, and what a restore refuses before it touches anything."""
 
+import errno
 import hashlib
 import io
 import json
@@ -145,7 +146,7 @@ def test_the_password_stands_on_no_command_line(settings, monkeypatch, db):
 def stored(settings: Any, tmp_path: Path) -> Path:
     folder = tmp_path / "var" / "files"
     folder.mkdir(parents=True)
-    settings.MEDIA_ROOT = folder
+    settings.AMBER_VAR_DIR, settings.MEDIA_ROOT = folder.parent, folder
     return folder
 
 
@@ -228,6 +229,43 @@ def test_files_come_back_into_a_bucket(alice, stored, bucket_files, tmp_path):
     assert (restored.files, restored.missing_files, restored.replaced_files) == (1, [], None)
     assert bucket_files.body(f"amber/{path}") == b"as it was"
     assert [each.name for each in stored.parent.iterdir()] == ["files"], "nothing is left unpacked"
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.django_db(transaction=True)
+def test_files_come_back_onto_a_volume(alice, settings, tmp_path, monkeypatch):
+    """Its folder cannot be renamed, nor is there room beside it: as a pod's, or a network's."""
+    volume = tmp_path / "mnt" / "files"
+    (tmp_path / "var").mkdir()
+    settings.AMBER_VAR_DIR, settings.MEDIA_ROOT = tmp_path / "var", volume
+    path = file_bytes.write_bytes(Payload.of(b"as it was"))
+    File.objects.create(
+        organization=alice.organization,
+        user=alice.user,
+        name="note",
+        path=path,
+        size=9,
+        mime_type="text/plain",
+        file_hash="0" * 64,
+    )
+    pair = back_up(tmp_path / "backups")
+    is_mount, rename = Path.is_mount, Path.rename
+    monkeypatch.setattr(Path, "is_mount", lambda self: self == volume or is_mount(self))
+
+    def rename_others(self: Path, target: Path) -> Path:
+        if volume in (self, target):
+            raise OSError(errno.EBUSY, "Device or resource busy", str(self))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_others)
+    (volume / path).write_bytes(b"damaged")
+    (volume / "later").write_bytes(b"came since")
+    restored = restore.restore_backup(*pair)
+    assert (restored.files, restored.missing_files, restored.replaced_files) == (1, [], None)
+    assert (volume / path).read_bytes() == b"as it was"
+    assert sorted(each.name for each in volume.iterdir()) == [path[:2], "later"]
+    assert not any((tmp_path / "var").iterdir()), "nothing is left unpacked"
+    assert [each.name for each in volume.parent.iterdir()] == ["files"]
 
 
 @pytest.mark.usefixtures("alone")

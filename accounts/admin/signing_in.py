@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from accounts.sign_in.identity_providers import has_address
 from amber.lib.operator_pages import OperatorAdmin
 from amber.lib.operator_pages.cells import write_state
 
@@ -70,7 +71,7 @@ class SocialAppForm(forms.ModelForm[SocialApp]):
         if given.get("provider") == OpenIDConnectProvider.id:
             if not given.get("provider_id"):
                 self.add_error("provider_id", _OIDC_ID)
-            if not (given.get("settings") or {}).get("server_url"):
+            if "settings" in given and not has_address(given["settings"]):
                 self.add_error("settings", _OIDC_SETTINGS)
         return given
 

@@ -21,6 +21,7 @@ from django.utils.translation import get_language
 from accounts.mail.outbox import Recipient, post_mail, sends_mail
 from accounts.models import Invitation, MailKind, User
 from accounts.services import give_personal_organization
+from accounts.sign_in.identity_providers import has_address
 from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
 from amber.lib.rest.wire import parse_object
@@ -108,7 +109,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         """Leave out what lacks its address: the whole sign-in page would fail by it."""
         apps: list[SocialApp] = super().list_apps(request, **which)
         oidc = OpenIDConnectProvider.id
-        return [app for app in apps if app.provider != oidc or app.settings.get("server_url")]
+        return [app for app in apps if app.provider != oidc or has_address(app.settings)]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         email = sociallogin.user.email

@@ -206,6 +206,9 @@ ADDRESS = '{"server_url": "https://issuer.example"}'
         ({**OIDC, "settings": ADDRESS}, set()),
         ({**OIDC, "settings": "{}"}, {"settings"}),
         ({**OIDC, "settings": "not JSON"}, {"settings"}),
+        ({**OIDC, "settings": '"https://issuer.example"'}, {"settings"}),
+        ({**OIDC, "settings": '{"server_url": ["https://issuer.example"]}'}, {"settings"}),
+        ({**OIDC, "settings": '{"server_url": "issuer.example"}'}, {"settings"}),
         ({**OIDC, "settings": ADDRESS, "provider_id": ""}, {"provider_id"}),
     ],
 )
@@ -218,7 +221,10 @@ def test_an_identity_provider_needs_an_id_and_an_address(operator, given, wrong)
 
 
 def test_an_identity_provider_without_an_address_closes_nobody_s_door(db):
-    SocialApp.objects.create(provider="openid_connect", name="Broken", client_id="a")
+    for wrong in ({}, ["https://issuer.example"], {"server_url": 5}):
+        SocialApp.objects.create(
+            provider="openid_connect", name="Broken", client_id="a", settings=wrong
+        )
     whole = {"settings": {"server_url": "https://issuer.example"}}
     SocialApp.objects.create(**OIDC, **whole)
     answer = Client().get("/_allauth/browser/v1/config")

@@ -2,7 +2,8 @@
 
 The dump is loaded in one transaction, which first empties the database and last compares every
 table with the manifest. Files are unpacked beside the old ones and replace them once it is
-committed. Refuses a backup of a newer Amber: this code would not know what to do with its rows.
+committed; in a bucket, and on a volume, whose folder cannot be replaced, they are added before.
+Refuses a backup of a newer Amber: this code would not know what to do with its rows.
 """
 
 import contextlib
@@ -87,24 +88,25 @@ def restore_backup(dump: Path, files: Path) -> Restored:
     _refuse_while_used()
     programs.run([folder / "pg_restore", "--list", dump])  # fails on a dump of a later version
     storage = _storage()
-    is_bucket = not isinstance(storage, FolderStorage)
-    stored = Path(settings.MEDIA_ROOT)  # beside which a bucket's files are unpacked, too
-    unpacked = stored.with_name(f"{stored.name}.{os.getpid()}.unpacked")
+    stored = Path(settings.MEDIA_ROOT)
+    is_replaced = isinstance(storage, FolderStorage) and _can_be_renamed(stored)
+    beside = stored if is_replaced else Path(settings.AMBER_VAR_DIR) / "files"
+    unpacked = beside.with_name(f"{beside.name}.{os.getpid()}.unpacked")
     names = unpack(files, unpacked)
     replaced = None
     try:
         if len(names) != manifest["files"]:
             raise BackupError(f"{files} holds only {len(names)} of {manifest['files']} files.")
-        present = _upload(unpacked, storage) if is_bucket else names
+        present = names if is_replaced else _add(unpacked, storage)
         _load(folder, dump, manifest["rows"])
-        if not is_bucket and manifest.get("with_files", True):
+        if is_replaced and manifest.get("with_files", True):
             replaced = _change_places(unpacked, stored)
         if not waiting:  # else the next start does it, after its migrations
             database_roles.arrange_installation(connection)
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
     named = set(File.objects.values_list("path", flat=True))
-    if not is_bucket:
+    if is_replaced:
         present = {each.name for each in storage.walk()}
     return Restored(
         rows=sum(manifest["rows"].values()),
@@ -123,16 +125,25 @@ def _storage() -> FileStorage:
     return file_storage()
 
 
-def _upload(folder: Path, storage: FileStorage) -> set[str]:
-    """Add the files to a bucket, and return the names of all that it then holds.
+def _can_be_renamed(folder: Path) -> bool:
+    """Return whether another folder can take its place: not that of a volume that is mounted there."""
+    parent = next(each for each in folder.parents if each.exists())
+    return not folder.is_mount() and os.access(parent, os.W_OK | os.X_OK)
+
+
+def _add(folder: Path, storage: FileStorage) -> set[str]:
+    """Add the files to a bucket or a volume, and return the names of all that it then holds.
 
     Nobody looks for them until their rows are restored; files that came after the backup stay until
     a periodic job finds that no row names them. Raises BackupError.
     """
     try:
         for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            name = path.relative_to(folder).as_posix()
+            if isinstance(storage, FolderStorage):
+                storage.delete(name)  # it would keep the one that is there, and take another name
             with path.open("rb") as opened:
-                storage.save(path.relative_to(folder).as_posix(), StoredBytes(opened))
+                storage.save(name, StoredBytes(opened))
         return {each.name for each in storage.walk()}
     except OSError as error:
         raise BackupError(f"Nothing was restored. {error}") from error

@@ -2,8 +2,8 @@
 
 What is told are ids, never texts: whoever hears it asks REST. Nothing is kept. A page that was not
 listening begins with `ready`, at which it reads its lists anew, so a change that Redis loses costs
-seconds and no text. Guests have no such channel. Whoever is told reads from the primary, so that a replica
-does not answer with what was before (`amber.lib.database.replica`).
+seconds and no text. Guests have no such channel. Whoever is told, and whoever follows the turn, reads from the
+primary, so that a replica does not answer with what was before (`amber.lib.database.replica`).
 """
 
 from functools import partial
@@ -58,6 +58,8 @@ READY: Final = write_change("ready")
 _STATUSES: Final = {"turn.started": TurnStatus.RUNNING, "turn.waiting": TurnStatus.WAITING} | {
     f"turn.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")
 }
+STATUS_EVENTS: Final = frozenset(_STATUSES)
+"""Events of a turn after which its asker's lists are other than before."""
 
 
 def changes_channel(organization_id: UUID, user_id: UUID) -> bytes:
@@ -69,6 +71,11 @@ def person_of(row: Chat | Turn) -> Tenant | None:
     if row.guest_id is not None or row.user_id is None:
         return None
     return Tenant(row.organization_id, row.user_id)
+
+
+def asker_of(turn: Turn) -> Tenant:
+    """Return whose turn it is: a guest's, too, who follows it by its own stream."""
+    return Tenant(turn.organization_id, turn.user_id, turn.guest_id)
 
 
 def channel_of(person: Tenant) -> bytes:
@@ -99,14 +106,20 @@ def tell_of_chats(organization_id: UUID, user_id: UUID | None) -> None:
 
 def tell_of_turn(turn: Turn, name: str) -> None:
     """Tell the turn's person of this event of it, at once: the caller has committed."""
+    if name in STATUS_EVENTS:
+        note_write(asker_of(turn))
     person = person_of(turn)
     change = change_of_turn(name, chat_id=turn.chat_id, turn_id=turn.pk)
     if person is not None and change is not None:
-        _tell(person, change)
+        _publish(person, change)
 
 
 def _tell(person: Tenant, change: bytes) -> None:
     note_write(person)
+    _publish(person, change)
+
+
+def _publish(person: Tenant, change: bytes) -> None:
     channel = channel_of(person)
     try:
         amber_redis.client().publish(channel, change)

@@ -44,12 +44,15 @@ def look_now() -> None:
     congestion._queue.seen_at = time.monotonic() + LONG
 
 
-def wait(persona: Any, number: int, seconds: float, guest_id: str | None = None) -> None:
+def wait(
+    persona: Any, number: int, seconds: float, guest_id: str | None = None, status: str = "queued"
+) -> None:
     """Queue turns that have waited for so long."""
     ids = [new_id() for _ in range(number)]
-    about = {"organization": persona.organization, "input": {}, **asker(persona, guest_id)}
-    Turn.objects.bulk_create(Turn(id=pk, **about) for pk in ids)
-    Turn.objects.filter(pk__in=ids).update(created_at=timezone.now() - timedelta(seconds=seconds))
+    asked = {"organization": persona.organization, "input": {}, **asker(persona, guest_id)}
+    Turn.objects.bulk_create(Turn(id=pk, status=status, **asked) for pk in ids)
+    since = timezone.now() - timedelta(seconds=seconds)
+    Turn.objects.filter(pk__in=ids).update(created_at=since, updated_at=since)
 
 
 def asker(persona: Any, guest_id: str | None = None) -> dict[str, Any]:
@@ -115,6 +118,26 @@ def test_guests_who_ask_too_much_get_no_member_refused(alice, old_queue):
     assert is_refused(alice, guest_id=f"{GUEST_PREFIX}new"), "all guests together"
     assert not is_refused(alice)
     assert not is_refused(alice, guest_id="a program's"), "it counts by itself"
+
+
+def test_who_waits_at_their_own_limit_gets_nobody_elsewhere_refused(alice, mallory, old_queue):
+    """Workers may be idle: only its own number keeps that organization's turns waiting."""
+    Organization.objects.filter(pk=mallory.organization.pk).update(turns_at_once=1)
+    wait(mallory, 1, seconds=60, status="running")
+    wait(mallory, 2, seconds=20)
+    wait(alice, 10, seconds=5, status="running")
+    assert (is_refused(alice), is_refused(mallory)) == (False, True)
+    wait(alice, 1, seconds=20)
+    assert is_refused(alice), "its turns wait for workers"
+
+
+def test_a_turn_that_is_queued_anew_makes_no_old_queue(alice, mallory, old_queue):
+    """It waited for a person's approval, or ran: workers are not late."""
+    wait(alice, 10, seconds=5, status="running")
+    wait(mallory, 1, seconds=20)
+    assert is_refused(alice)
+    Turn.objects.filter(status="queued").update(updated_at=timezone.now())
+    assert not is_refused(alice)
 
 
 def test_a_refused_question_leaves_nothing_behind(alice, assistant, old_queue):

@@ -12,11 +12,15 @@ from django.db import connections
 
 from accounts.key_services import revoke_api_key
 from amber.lib import redis as amber_redis
+from amber.lib.database import replica
+from amber.lib.database.tenant import Tenant
 from chats.events import change_viewers
 from chats.events.changes import READY, changes_channel
+from chats.models import Turn
+from chats.services import cancel_turn
 from chats.tests.event_streams import READ_SECONDS
-from chats.tests.rows import converse, new_chat, of_chat, of_message
-from chats.tests.runs import ask, run
+from chats.tests.rows import converse, new_assistant, new_chat, of_chat, of_message
+from chats.tests.runs import ask, ask_in, run
 from tests.personas import OPERATOR, api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -200,3 +204,20 @@ def test_who_may_not_listen(alice, assistant):
     _, secret = alice.new_key(assistant_id=assistant.pk)
     assert api(key=secret).get(ADDRESS).status_code == 403
     assert api(alice).post(ADDRESS, {}).status_code == 405
+
+
+@pytest.mark.parametrize("guest_id", [None, "a program's"])
+def test_whoever_is_told_that_their_turn_ended_reads_from_the_primary(
+    alice, new_model, monkeypatch, guest_id
+):
+    """A guest, too, who is told by the turn's own stream; else the answer could be missing in their chat."""
+    monkeypatch.setattr(replica, "_is_configured", lambda: True)
+    new_model()
+    chat = new_chat(alice, guest_id=guest_id, assistant=new_assistant(alice, model="fake-model"))
+    tenant = Tenant(alice.organization.pk, alice.user.pk, guest_id)
+    for end in (run, cancel_turn):
+        turn = ask_in(chat, alice)
+        Turn.objects.update(guest_id=guest_id)
+        amber_redis.client().delete(replica._written_key(tenant))
+        end(turn)
+        assert replica._wrote_lately(tenant)

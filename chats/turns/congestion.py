@@ -6,6 +6,9 @@ its weight grants it among those that have any, and more than one; one that is a
 people are refused who have more than one turn and no less than the others on average; its guests count as one person,
 as they do in a claim. Everybody in it is refused once somebody's single turn has waited too long: then it is not a few
 who ask too much. Others are let in.
+
+An organization that waits at its own limit has an old queue of its own: that refuses nobody elsewhere. How long a turn
+waits is counted from when it was queued last, as after an approval.
 """
 
 import threading
@@ -22,6 +25,7 @@ from accounts.sign_in.guest_tokens import GUEST_PREFIX
 from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import RateLimited
 from chats.models import Turn
+from chats.turns.claims import LIMIT_SQL
 
 logger = structlog.get_logger(__name__)
 
@@ -34,25 +38,29 @@ RETRY_SECONDS: Final = 10
 _AGE_SQL: Final = """
 SELECT extract(epoch FROM statement_timestamp() - min(created_at)) FROM chats_turn WHERE status = 'queued'
 """
-_SHARES_SQL: Final = """
+_SHARES_TEMPLATE: Final = """
 WITH live AS (
-    SELECT t.organization_id AS id, count(*) AS turns,
+    SELECT t.organization_id AS id, count(*) AS turns, count(*) FILTER (WHERE t.status = 'running') AS running,
         CASE WHEN starts_with(t.guest_id, %(guests)s) THEN %(guests)s
             ELSE COALESCE(t.guest_id, t.user_id::text, '') END AS person,
-        min(t.created_at) FILTER (WHERE t.status = 'queued') AS since
-    FROM chats_turn t WHERE t.status IN ('queued', 'running') GROUP BY 1, 3
+        COALESCE(min(t.updated_at) FILTER (WHERE t.status = 'queued')
+            < statement_timestamp() - make_interval(secs => %(seconds)s), false) AS is_old
+    FROM chats_turn t WHERE t.status IN ('queued', 'running') GROUP BY t.organization_id, person
 ), shares AS (
-    SELECT id, sum(turns) AS turns, avg(turns) AS turns_each, COALESCE(bool_or(turns = 1
-        AND since < statement_timestamp() - make_interval(secs => %(seconds)s)), false) AS is_full
-    FROM live GROUP BY id
+    SELECT o.id, GREATEST(o.turn_weight, 1) AS weight, sum(live.turns) AS turns, avg(live.turns) AS turns_each,
+        bool_or(live.is_old) AS is_old, bool_or(live.is_old AND live.turns = 1) AS is_full,
+        COALESCE(sum(live.running) >= {limit}, false) AS is_at_limit
+    FROM live JOIN accounts_organization o ON o.id = live.id GROUP BY o.id
 )
 SELECT s.id, s.is_full,
     array_agg(live.person) FILTER (WHERE live.turns > 1 AND live.turns >= s.turns_each)
-FROM shares s JOIN accounts_organization o ON o.id = s.id JOIN live ON live.id = s.id
-WHERE s.turns > 1 AND s.turns >= (SELECT sum(turns) FROM shares) * GREATEST(o.turn_weight, 1)
-    / (SELECT sum(GREATEST(x.turn_weight, 1)) FROM shares JOIN accounts_organization x ON x.id = shares.id)
+FROM shares s JOIN live ON live.id = s.id
+WHERE s.turns > 1 AND CASE WHEN (SELECT bool_or(is_old AND NOT is_at_limit) FROM shares)
+    THEN s.turns >= (SELECT sum(turns) FROM shares) * s.weight / (SELECT sum(weight) FROM shares)
+    ELSE s.is_old END
 GROUP BY s.id, s.is_full
 """
+_SHARES_SQL: Final = _SHARES_TEMPLATE.format(limit=LIMIT_SQL)
 
 OverShare = Mapping[UUID, frozenset[str] | None]
 """Who is over their share, by organization; None: everybody in it."""
@@ -132,6 +140,7 @@ def _find_over_share() -> OverShare:
         given: dict[str, Any] = {
             "guests": GUEST_PREFIX,
             "seconds": settings.AMBER_QUEUE_SECONDS,
+            "most": settings.AMBER_TURNS_PER_ORGANIZATION,
         }
         cursor.execute(_SHARES_SQL, given)
         return {

@@ -7,6 +7,7 @@ back and compared, too.
 """
 
 import hashlib
+import io
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from django.core.files.base import File as StoredBytes
 from amber.lib.database.connections import release_connections
 from amber.lib.storage.files import FileStorage
 from libraries.files.payload import PIECE_BYTES
-from libraries.files.storage import SPOOLED_BYTES
+from libraries.files.storage import SPOOLED_BYTES, random_path
 from libraries.models import File
 
 AT_ONCE: Final = 8
@@ -58,6 +59,16 @@ class MoveReport:
         self.counts[outcome] += 1
         if outcome in (MISSING, DAMAGED):
             self.unwell.append(f"{path} ({outcome})")
+
+
+def is_one_place(old: FileStorage, current: FileStorage) -> bool:
+    """Return whether a file of the current storage is in the old one, too, whatever their addresses look like: then
+    what is erased there is lost. Raises OSError."""
+    name = current.save(random_path(), StoredBytes(io.BytesIO(b"where is this?")))
+    try:
+        return _size(old, name) is not None
+    finally:
+        current.delete(name)
 
 
 def copy_files(

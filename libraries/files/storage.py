@@ -79,10 +79,14 @@ def drop_files(ids: Collection[UUID]) -> int:
     return len(paths)
 
 
+def random_path() -> str:
+    token = secrets.token_hex(16)
+    return f"{token[:2]}/{token[2:4]}/{token}"
+
+
 def write_bytes(payload: Payload) -> str:
     """Write the bytes, piece by piece, and return the random name they got. Raises Unavailable."""
-    token = secrets.token_hex(16)
-    path = f"{token[:2]}/{token[2:4]}/{token}"
+    path = random_path()
     try:
         return file_storage().save(path, StoredBytes(payload.stream, name=path))
     except OSError:

@@ -100,6 +100,25 @@ def test_without_an_old_place_there_is_nothing_to_move(places):
         move()
 
 
+def test_nothing_is_moved_onto_itself(alice, places, bucket, monkeypatch, settings, tmp_path):
+    """Two addresses of one place differ: in how files are encrypted, or by a link. To erase is to lose them."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "files")
+    folder, link = (address.folder_entry(tmp_path / name) for name in ("files", "link"))
+    plain, encrypted = (
+        entry_of(monkeypatch, bucket.url(**more)) for more in ({}, {"sse": "AES256"})
+    )
+    for current, old in ((link, folder), (encrypted, plain)):
+        entry = address.moving(current, old)
+        settings.STORAGES = settings.STORAGES | {"default": entry}
+        file = stored(alice, data=b"the only copy")
+        for arguments in ((), ("--erase",)):
+            with pytest.raises(CommandError, match="lead to the same files"):
+                move(*arguments)
+        assert body_of(api(alice).get(content(file))) == b"the only copy"
+        assert [each.name for each in file_storage().walk()] == [file.path]
+
+
 def test_a_bucket_that_is_away_breaks_the_move_off(alice, places):
     stored(alice)
     places("to bucket")

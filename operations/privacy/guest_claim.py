@@ -32,13 +32,16 @@ class ClaimedRows:
 def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedRows:
     """Give the guest's rows to the user; they no longer expire by themselves.
 
-    A turn that runs meanwhile goes on. Calling it again takes over what has come since.
+    A turn that runs meanwhile is run anew, as the user's: its worker acts for the guest, who may see no more of it.
+    Calling it again takes over what has come since.
     """
     of_guest = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
     chats = Chat.objects.before_expiry().filter(**of_guest).select_for_update(no_key=True)
     ids = list(chats.order_by("pk").values_list("pk", flat=True))
     taken = {"user": user, "guest_id": None}
-    Turn.objects.filter(chat_id__in=ids).update(**taken)
+    turns = Turn.objects.filter(chat_id__in=ids)
+    turns.take_away()
+    turns.update(**taken)
     Chat.objects.filter(pk__in=ids).update(**taken, owner=ChatOwner.USER, expired_at=None)
     theirs = person_word(organization_id, None, guest_id)
     move_messages(ids, theirs, person_word(organization_id, user.pk, None))

@@ -141,6 +141,17 @@ def test_a_periodic_job_hindered_by_an_outage_leaves_no_trace(db, monkeypatch, c
     assert "Traceback" not in caplog.text
 
 
+def test_a_periodic_job_that_took_too_long_is_told_from_an_outage(db, monkeypatch, caplog):
+    def wait(_: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 10; SELECT pg_sleep(20)")
+
+    monkeypatch.setattr(periodic_jobs, "run", wait)
+    run_periodic_job("forget_usage")
+    assert "QueryCanceled" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 def test_metrics_are_told_without_redis(db, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     said = told_to_prometheus()

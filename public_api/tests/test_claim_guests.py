@@ -4,15 +4,20 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Organization
+from amber.lib.workers.leases import StopReason
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
 from chats.models import Chat, ChatOwner, Turn
 from chats.tests.conftest import enqueued_turns
 from chats.tests.rows import error_of, fields_of, say
+from chats.tests.runs import run, running
+from chats.turns.sweep import sweep_turns
 from libraries.models import File
 from memory.facts.facts import Fact, remember, valid_of
 from memory.owner import Owner
+from providers.models import LanguageModel
 from public_api.tests.visits import ask, get, open_chat
+from tests.fake_answers import answer_text
 from tests.personas import api, visit
 
 __all__ = ["enqueued_turns"]
@@ -106,6 +111,27 @@ def test_a_turn_that_runs_belongs_to_the_member_too(bob, guest, left):
     claim(bob, guest)
     assert api(bob).get(f"/api/v1/turns/{left[1].pk}/").json()["status"] == "running"
     assert error_of(ask_as_member(bob, left[0])) == (409, "turn_in_progress")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_that_runs_is_answered_to_the_member(bob, guest, new_model):
+    """Its worker acts for the guest. Postgres would show it nothing more, and the guest's word would hide the answer."""
+    new_model("fake-hang-mid", default=True)
+    turn = Turn.objects.get(
+        pk=ask(guest, open_chat(guest), "[[fake tokens=6]]").json()["turn"]["id"]
+    )
+    with running(turn) as first:
+        first.wait_for_text()
+        claim(bob, guest)
+        assert sweep_turns() == [turn.pk], "at once, not when a lease has run out"
+        first.stop(StopReason.FENCED)
+    assert first.status == [None]
+    assert (turn.status, turn.user) == ("queued", bob.user)
+    LanguageModel.objects.update(upstream_id="fake-model")
+    assert run(turn, "w2") == "completed"
+    answer = answer_text(6)
+    found = api(bob).get(f"/api/v1/chats/search/?q={answer.split()[0]}").json()["results"]
+    assert [hit["message"]["content"] for hit in found] == [answer]
 
 
 def ask_as_member(persona, chat):

@@ -11,6 +11,7 @@ then `running` for one worker, and then queued again, ended, or in a state of it
   over. It never writes LEASE_FIELDS: its copy of them is as old as the claim.
 - **Leave** (`end`, `release`, `give_back`; or `Leased.leave`, which `update_leased` writes): the
   row has no worker and no lease. An attempt that is released does not count.
+- **Take away** (`take_away`): another than its worker may fence it off, which is left to the sweep.
 - **Sweep** (`with_expired_lease`, `lock_expired`): rows of silent workers are given back, or end.
 
 Times are the database's, and its clock may be set back: what lies too far ahead is not waited for.
@@ -127,6 +128,12 @@ class LeasedQuerySet(models.QuerySet[Any]):
         held = self.filter(pk=pk, worker=worker, status=RUNNING)
         mine = held.filter(attempt__lt=settings.AMBER_MAX_ATTEMPTS)
         return bool(mine.update(status=QUEUED, **NO_WORKER, updated_at=Now()))
+
+    def take_away(self) -> int:
+        """Fence off whoever runs these rows, which are to be run on behalf of somebody else: the sweep gives them
+        back soon. The attempt counts, since nobody knows how far it came. One statement."""
+        running = self.filter(status=RUNNING)
+        return running.update(worker="", lease_until=Now(), fence=F("fence") + 1)
 
     def _leave(self, row: "Leased", **changes: Any) -> bool:
         return bool(self.held_by(row).update(**NO_WORKER, **changes, updated_at=Now()))

@@ -30,7 +30,9 @@ def guard(part: str) -> Iterator[None]:
     try:
         yield
     except OUTAGES as exc:
-        logger.warning("maintenance_hindered", part=part, reason=type(exc).__name__)
+        # The driver's own error tells a full disk or a lock that is never free from a server that is away.
+        reason = type(exc.__cause__ or exc).__name__
+        logger.warning("maintenance_hindered", part=part, reason=reason)
         count_fault(part)
     except Exception:
         logger.exception("maintenance_failed", part=part)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from amber.lib.database.tenant import across_tenants
 from amber.lib.storage.moving import MovingStorage
-from libraries.files.moving import MoveReport, copy_files, erase_copied
+from libraries.files.moving import MoveReport, copy_files, erase_copied, is_one_place
 
 LISTED = 20
 
@@ -32,6 +32,11 @@ class Command(BaseCommand):
             )
         work = erase_copied if options["erase"] else copy_files
         try:
+            if is_one_place(storage.old, storage.current):
+                raise CommandError(
+                    "AMBER_FILES_OLD_URL and AMBER_FILES_URL lead to the same files, so there is nothing to "
+                    "move. Remove AMBER_FILES_OLD_URL, or name another folder or prefix."
+                )
             with across_tenants():
                 report = work(storage.old, storage.current, tell=self._tell)
         except OSError as error:
