@@ -219,11 +219,12 @@ def test_whoever_asked_reads_from_the_primary_once_the_turn_has_ended(
             said = [{"role": "human", "content": "Hi"}]
             turn = start_stateless_turn(alice.principal, messages=said, assistant=assistant)
         else:
-            turn = ask_in(new_chat(alice, assistant=assistant), alice)
-        if kind == "guest of a key":
-            guest = {"guest_id": f"{alice.user.pk}:Ann"}
-            Turn.objects.filter(pk=turn.pk).update(**guest)
-            Chat.objects.filter(pk=turn.chat_id).update(**guest)
+            chat = new_chat(alice, assistant=assistant)
+            turn = ask_in(chat, alice)
+            if kind == "guest of a key":
+                guest = {"guest_id": f"{alice.user.pk}:Ann"}
+                Turn.objects.filter(pk=turn.pk).update(**guest)
+                Chat.objects.filter(pk=chat.pk).update(**guest)
         amber_redis.client().delete(replica._written_key(reader))
         end(turn)
         assert replica._wrote_lately(reader)
