@@ -2,8 +2,8 @@
 
 What is told are ids, never texts: whoever hears it asks REST. Nothing is kept. A page that was not
 listening begins with `ready`, at which it reads its lists anew, so a change that Redis loses costs
-seconds and no text. Guests have no such channel. Whoever is told, and whoever follows the turn, reads from the
-primary, so that a replica does not answer with what was before (`amber.lib.database.replica`).
+seconds and no text. Guests have no such channel. Whoever is told reads from the primary, so that a replica
+does not answer with what was before (`amber.lib.database.replica`); so does whoever's key asked without a chat.
 """
 
 from functools import partial
@@ -59,7 +59,7 @@ _STATUSES: Final = {"turn.started": TurnStatus.RUNNING, "turn.waiting": TurnStat
     f"turn.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")
 }
 STATUS_EVENTS: Final = frozenset(_STATUSES)
-"""Events of a turn after which its asker's lists are other than before."""
+"""Events of a turn after which lists and usage are other than before."""
 
 
 def changes_channel(organization_id: UUID, user_id: UUID) -> bytes:
@@ -73,9 +73,10 @@ def person_of(row: Chat | Turn) -> Tenant | None:
     return Tenant(row.organization_id, row.user_id)
 
 
-def asker_of(turn: Turn) -> Tenant:
-    """Return whose turn it is: a guest's, too, who follows it by its own stream."""
-    return Tenant(turn.organization_id, turn.user_id, turn.guest_id)
+def reader_of(turn: Turn) -> Tenant | None:
+    """Return who may look at lists and usage after the turn: also for guests of their keys, and without a chat.
+    None for visitors of a page, who have no lists."""
+    return Tenant(turn.organization_id, turn.user_id) if turn.user_id else None
 
 
 def channel_of(person: Tenant) -> bytes:
@@ -107,7 +108,7 @@ def tell_of_chats(organization_id: UUID, user_id: UUID | None) -> None:
 def tell_of_turn(turn: Turn, name: str) -> None:
     """Tell the turn's person of this event of it, at once: the caller has committed."""
     if name in STATUS_EVENTS:
-        note_write(asker_of(turn))
+        note_write(reader_of(turn))
     person = person_of(turn)
     change = change_of_turn(name, chat_id=turn.chat_id, turn_id=turn.pk)
     if person is not None and change is not None:

@@ -23,7 +23,7 @@ from redis.exceptions import RedisError, ResponseError
 from amber.lib import redis as amber_redis
 from amber.lib.database.replica import note_command
 from amber.lib.json_text import numbers
-from chats.events.changes import STATUS_EVENTS, asker_of, change_of_turn, channel_of, person_of
+from chats.events.changes import STATUS_EVENTS, change_of_turn, channel_of, person_of, reader_of
 from chats.models import Turn
 from engine.events import EVENT_TYPES
 
@@ -75,8 +75,8 @@ class Feed:
         person = person_of(turn)
         self.channel = channel_of(person) if person else None
         """Where the person's other pages hear that the turn begins, waits or ends."""
-        self.write_note = note_command(asker_of(turn))
-        """What tells Redis that whoever asks reads from the primary from now on."""
+        self.write_note = note_command(reader_of(turn))
+        """What tells Redis that they read from the primary from now on."""
         self.chat_id = turn.chat_id
         self.turn_id = str(turn.pk)
         self.seq = max(turn.seq, first_seq(turn.attempt))

@@ -13,11 +13,10 @@ from django.db import connections
 from accounts.key_services import revoke_api_key
 from amber.lib import redis as amber_redis
 from amber.lib.database import replica
-from amber.lib.database.tenant import Tenant
 from chats.events import change_viewers
 from chats.events.changes import READY, changes_channel
-from chats.models import Turn
-from chats.services import cancel_turn
+from chats.models import Chat, Turn
+from chats.services import cancel_turn, start_stateless_turn
 from chats.tests.event_streams import READ_SECONDS
 from chats.tests.rows import converse, new_assistant, new_chat, of_chat, of_message
 from chats.tests.runs import ask, ask_in, run
@@ -206,18 +205,26 @@ def test_who_may_not_listen(alice, assistant):
     assert api(alice).post(ADDRESS, {}).status_code == 405
 
 
-@pytest.mark.parametrize("guest_id", [None, "a program's"])
-def test_whoever_is_told_that_their_turn_ended_reads_from_the_primary(
-    alice, new_model, monkeypatch, guest_id
+@pytest.mark.parametrize("kind", ["chat", "guest of a key", "no chat"])
+def test_whoever_asked_reads_from_the_primary_once_the_turn_has_ended(
+    alice, new_model, monkeypatch, kind
 ):
-    """A guest, too, who is told by the turn's own stream; else the answer could be missing in their chat."""
+    """Without a chat, and for a guest of their key, nothing is told; but their usage would lack the call."""
     monkeypatch.setattr(replica, "_is_configured", lambda: True)
-    new_model()
-    chat = new_chat(alice, guest_id=guest_id, assistant=new_assistant(alice, model="fake-model"))
-    tenant = Tenant(alice.organization.pk, alice.user.pk, guest_id)
+    new_model(default=True)
+    assistant = new_assistant(alice)
+    reader = alice.principal.tenant
     for end in (run, cancel_turn):
-        turn = ask_in(chat, alice)
-        Turn.objects.update(guest_id=guest_id)
-        amber_redis.client().delete(replica._written_key(tenant))
+        if kind == "no chat":
+            said = [{"role": "human", "content": "Hi"}]
+            turn = start_stateless_turn(alice.principal, messages=said, assistant=assistant)
+        else:
+            chat = new_chat(alice, assistant=assistant)
+            turn = ask_in(chat, alice)
+            if kind == "guest of a key":
+                guest = {"guest_id": f"{alice.user.pk}:Ann"}
+                Turn.objects.filter(pk=turn.pk).update(**guest)
+                Chat.objects.filter(pk=chat.pk).update(**guest)
+        amber_redis.client().delete(replica._written_key(reader))
         end(turn)
-        assert replica._wrote_lately(tenant)
+        assert replica._wrote_lately(reader)

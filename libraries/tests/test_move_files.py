@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 
 from amber.lib.storage import address
 from amber.lib.storage.files import file_storage
+from amber.lib.storage.folder import FolderStorage
 from libraries.tests.files import body_of, content, stored
 from tests.fixtures_bucket import bucket, entry_of
 from tests.personas import api
@@ -98,6 +100,27 @@ def test_a_move_that_broke_off_goes_on_and_names_what_is_not_whole(alice, places
 def test_without_an_old_place_there_is_nothing_to_move(places):
     with pytest.raises(CommandError, match="Set AMBER_FILES_OLD_URL"):
         move()
+
+
+def test_a_file_appears_in_a_folder_once_it_is_whole(tmp_path):
+    """Whoever opens it while it is copied reads the old place's, not half of it."""
+    storage = FolderStorage(location=tmp_path)
+    seen = []
+
+    class Slow(ContentFile[bytes]):
+        def chunks(self, chunk_size=None):
+            for place in range(3):
+                seen.append(storage.exists("ab/whole"))
+                if self.name == "broken" and place == 2:
+                    raise OSError("The disk is full.")
+                yield b"piece"
+
+    with pytest.raises(OSError, match="disk is full"):
+        storage.save("ab/whole", Slow(b"", name="broken"))
+    assert [each.name for each in storage.walk()] == []
+    assert storage.save("ab/whole", Slow(b"")) == "ab/whole"
+    assert seen == [False] * 6
+    assert [(each.name, each.size) for each in storage.walk()] == [("ab/whole", 15)]
 
 
 def test_nothing_is_moved_onto_itself(alice, places, bucket, monkeypatch, settings, tmp_path):

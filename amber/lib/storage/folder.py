@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from django.core.files.storage import FileSystemStorage
 
@@ -15,6 +16,18 @@ class FolderStorage(FileSystemStorage):
     """Django's own storage, with what Amber needs besides. Links to other files are left out."""
 
     is_seekable = True
+
+    def _save(self, name: str, content: Any) -> str:
+        """Write under another name, and give the file its own once it is whole: while files move, it is read
+        wherever it is found, also by a parser, whose text is kept for good."""
+        unfinished = f"{name}.unfinished"
+        try:
+            unfinished = super()._save(unfinished, content)  # type: ignore[misc]  # not in the stubs
+            Path(self.path(unfinished)).replace(self.path(name))
+        except BaseException:
+            self.delete(unfinished)
+            raise
+        return name
 
     def walk(self, prefix: str = "") -> Iterator[StoredFile]:
         """List the files in the folder, whole subfolders at a time."""
