@@ -18,6 +18,7 @@ from amber.front_page import advice, navigation
 from amber.front_page.health import _Calls
 from amber.lib import redis as amber_redis
 from amber.lib.ids import new_id
+from amber.web.metrics import TurnCollector
 from assistants.apps import _names
 from assistants.models import Assistant
 from chats.models import Turn
@@ -118,14 +119,28 @@ def test_tells_which_part_does_not_work(operator):
     assert "None is at work" in words_of(page_of(operator))
 
 
+def oldest_queued_seconds() -> float:
+    (sample,) = next(
+        metric.samples
+        for metric in TurnCollector().collect()
+        if metric.name == "amber_turn_oldest_queued_seconds"
+    )
+    return sample.value
+
+
 def test_a_turn_that_waits_for_long_is_told(operator, alice):
     for queue in ("chat", "ingest"):
         beat(queue)
     turn = Turn.objects.create(organization=alice.organization, user=alice.user)
     assert "0 turns run, 1 wait." in words_of(page_of(operator))
-    Turn.objects.filter(pk=turn.pk).update(created_at=timezone.now() - timedelta(seconds=45))
+    asked_at = timezone.now() - timedelta(seconds=45)
+    Turn.objects.filter(pk=turn.pk).update(created_at=asked_at)  # and queued again just now
+    assert "The oldest has waited" not in words_of(page_of(operator))
+    assert oldest_queued_seconds() < 45
+    Turn.objects.filter(pk=turn.pk).update(updated_at=asked_at)
+    assert oldest_queued_seconds() >= 45
     words = words_of(page_of(operator))
-    assert "The oldest has waited for 45 s." in words
+    assert re.search(r"The oldest has waited for \d+ s\.", words)
     assert "It works; have a look at Chat workers" in words
 
 

@@ -76,7 +76,7 @@ class _LiveTurns:
 def _turns() -> _LiveTurns:
     """Return how many turns run and wait, and for how long one has waited. One query."""
     rows = Turn.objects.filter(status__in=[QUEUED, RUNNING]).values("status")
-    found = {row["status"]: row for row in rows.annotate(n=Count("pk"), since=Min("created_at"))}
+    found = {row["status"]: row for row in rows.annotate(n=Count("pk"), since=Min("updated_at"))}
     queued = found.get(QUEUED)
     return _LiveTurns(
         running=found[RUNNING]["n"] if RUNNING in found else 0,

@@ -126,7 +126,8 @@ class TurnCollector(Collector):
 def _live() -> Iterable[Metric]:
     live = GaugeMetricFamily("amber_turns_live", "Turns not ended", labels=["status"])
     oldest = GaugeMetricFamily("amber_turn_oldest_queued_seconds", "Age of the oldest queued turn")
-    rows = Turn.objects.live().values("status").annotate(n=Count("pk"), since=Min("created_at"))
+    # A turn may be queued again, as after an approval: it waits since then.
+    rows = Turn.objects.live().values("status").annotate(n=Count("pk"), since=Min("updated_at"))
     found = {row["status"]: row for row in rows}
     for status in (TurnStatus.QUEUED, TurnStatus.RUNNING, TurnStatus.WAITING):
         live.add_metric([status], found[status]["n"] if status in found else 0)
