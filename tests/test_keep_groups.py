@@ -9,16 +9,17 @@ from accounts.models import GroupMember, Membership, Role
 from assistants.models import AssistantGrant
 from libraries.models import Library, LibraryGrant
 from tests.personas import OPERATOR, Persona, api, new_group
-from tests.test_group_rights import ADDRESSES, KINDS, world
-from tests.test_tenancy import no_rates
+from tests.test_group_rights import ADDRESSES, KINDS, standing_world, world
+from tests.test_tenancy import no_rates, standing_people
 from tools.models import ToolGrant
 
-__all__ = ["no_rates", "world"]
+__all__ = ["no_rates", "standing_people", "standing_world", "world"]
 
 pytestmark = pytest.mark.django_db
 
 
-def test_group_and_row_are_of_one_organization(world, mallory):
+def test_group_and_row_are_of_one_organization(world):
+    mallory = world.people["mallory"]
     foreign = new_group("Foreign", mallory)
     models = {"assistant": AssistantGrant, "library": LibraryGrant, "tool": ToolGrant}
     for kind, model in models.items():
@@ -29,7 +30,8 @@ def test_group_and_row_are_of_one_organization(world, mallory):
                 )
 
 
-def test_only_members_of_the_organization_are_in_a_group(world, mallory):
+def test_only_members_of_the_organization_are_in_a_group(world):
+    mallory = world.people["mallory"]
     for organization in (mallory.organization, world.people["bob"].organization):
         with pytest.raises(IntegrityError), transaction.atomic():
             GroupMember.objects.create(

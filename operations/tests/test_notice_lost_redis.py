@@ -166,7 +166,11 @@ def test_events_that_redis_refuses_are_told_of(straight):
     straight.set(KEY, "no stream", ex=60)
     fenced: list[bool] = []
     feed: Any = SimpleNamespace(
-        key=KEY, expires_at=0.0, on_fenced=lambda: fenced.append(True), change=lambda _: None
+        key=KEY,
+        expires_at=0.0,
+        on_fenced=lambda: fenced.append(True),
+        change=lambda _: None,
+        write_note=None,
     )
 
     async def publish() -> None:
