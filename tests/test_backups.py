@@ -22,6 +22,7 @@ from libraries.files import storage as file_bytes
 from libraries.files.payload import Payload
 from libraries.models import File
 from tests.fixtures_bucket import bucket, bucket_files
+from tests.personas import Persona
 
 __all__ = ["bucket", "bucket_files"]
 
@@ -206,20 +207,26 @@ def test_everything_comes_back_and_what_came_later_is_gone(alice, stored, tmp_pa
     assert [path.name for path in stored.parent.glob("files.*")] == [restored.replaced_files.name]
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.django_db(transaction=True)
-def test_files_come_back_into_a_bucket(alice, stored, bucket_files, tmp_path):
-    """And stay there, if the backup is of the database alone: what is missing is named then."""
+def new_note(persona: Persona) -> str:
+    """Return the path of a file of theirs, whose bytes are "as it was"."""
     path = file_bytes.write_bytes(Payload.of(b"as it was"))
     File.objects.create(
-        organization=alice.organization,
-        user=alice.user,
+        organization=persona.organization,
+        user=persona.user,
         name="note",
         path=path,
         size=9,
         mime_type="text/plain",
         file_hash="0" * 64,
     )
+    return path
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.django_db(transaction=True)
+def test_files_come_back_into_a_bucket(alice, stored, bucket_files, tmp_path):
+    """And stay there, if the backup is of the database alone: what is missing is named then."""
+    path = new_note(alice)
     pair = back_up(tmp_path / "backups")
     alone = make_backup(tmp_path / "alone", with_files=False)
     assert alone.missing_files == 0
@@ -238,16 +245,7 @@ def test_files_come_back_onto_a_volume(alice, settings, tmp_path, monkeypatch):
     volume = tmp_path / "mnt" / "files"
     (tmp_path / "var").mkdir()
     settings.AMBER_VAR_DIR, settings.MEDIA_ROOT = tmp_path / "var", volume
-    path = file_bytes.write_bytes(Payload.of(b"as it was"))
-    File.objects.create(
-        organization=alice.organization,
-        user=alice.user,
-        name="note",
-        path=path,
-        size=9,
-        mime_type="text/plain",
-        file_hash="0" * 64,
-    )
+    path = new_note(alice)
     pair = back_up(tmp_path / "backups")
     is_mount, rename = Path.is_mount, Path.rename
     monkeypatch.setattr(Path, "is_mount", lambda self: self == volume or is_mount(self))
