@@ -1,7 +1,10 @@
 """Files in a bucket of S3: written, read, linked to and erased, and what people see when it fails."""
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -57,6 +60,25 @@ def test_a_file_is_uploaded_read_and_deleted(alice, bucket_files, tmp_path):
     assert not (tmp_path / "unused").exists()
     assert api(alice).delete(f"{FILES}{file.json()['id']}/").status_code == 204
     assert bucket_files.names() == []
+
+
+def test_a_storage_that_hangs_holds_one_who_asks(monkeypatch):
+    asked, may_answer = Event(), Event()
+
+    def hang() -> None:
+        asked.set()
+        may_answer.wait()
+
+    monkeypatch.setattr(health, "file_storage", lambda: SimpleNamespace(check=hang))
+    monkeypatch.setattr(health, "FILES_WAIT_SECONDS", 0.01)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(health.files_answer)
+        asked.wait()
+        assert not health.files_answer()
+        assert not first.done()
+        may_answer.set()
+        assert first.result()
+    assert health.files_answer()
 
 
 class WatchedFile(io.FileIO):

@@ -1,11 +1,15 @@
 """Answer some of allauth's addresses otherwise: a closed sign-up says nothing, and accounts have no
-phone numbers."""
+phone numbers, and links to identity providers that are gone are passed over."""
 
 from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.headless.account import views
 from allauth.headless.base.response import ForbiddenResponse
+from allauth.headless.socialaccount import views as social_views
+from allauth.headless.socialaccount.response import SocialAccountsResponse
+from allauth.socialaccount.adapter import get_adapter as get_social_adapter
+from allauth.socialaccount.models import SocialAccount
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -19,6 +23,16 @@ class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no type
             return refusal
         response: HttpResponseBase = super().handle(request, *args, **kwargs)
         return response
+
+
+class ManageProvidersView(social_views.ManageProvidersView):  # type: ignore[misc]
+    @classmethod
+    def respond_provider_accounts(cls, request: HttpRequest) -> SocialAccountsResponse:
+        """Leave out links to providers that operators deleted, where allauth fails; they stay for when one is back."""
+        providers = get_social_adapter().list_providers(request)
+        known = [provider.sub_id for provider in providers]
+        links = SocialAccount.objects.filter(user=request.user, provider__in=known)
+        return SocialAccountsResponse(request, links)
 
 
 @csrf_exempt

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from allauth.socialaccount.models import SocialApp
+from allauth.socialaccount.models import SocialAccount, SocialApp
 from django.test import Client
 from django.urls import reverse
 
@@ -231,3 +231,19 @@ def test_an_identity_provider_without_an_address_closes_nobody_s_door(db):
     assert answer.status_code == 200
     shown = answer.json()["data"]["socialaccount"]["providers"]
     assert [provider["name"] for provider in shown] == ["Company"]
+
+
+def test_a_deleted_identity_provider_leaves_the_list_of_ones_links(alice):
+    company = SocialApp.objects.create(**OIDC, settings={"server_url": "https://issuer.example"})
+    SocialAccount.objects.create(user=alice.user, provider="company", uid="1")
+    browser = Client()
+    browser.force_login(alice.user)
+    assert links_of(browser) == ["company"]
+    company.delete()
+    assert links_of(browser) == []
+
+
+def links_of(browser: Client) -> list[str]:
+    answer = browser.get("/_allauth/browser/v1/account/providers")
+    assert answer.status_code == 200, answer.content
+    return [link["provider"]["id"] for link in answer.json()["data"]]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -23,7 +24,10 @@ from operations.maintenance.heartbeats import consuming_queues
 
 REQUIRED_QUEUES = ("chat", "ingest")
 FILES_SECONDS = 15
-"""A bucket's requests cost money, and one that hangs would hold those who ask."""
+"""A bucket's requests cost money."""
+FILES_WAIT_SECONDS = 1
+"""One that hangs holds one thread of this process; whoever asks meanwhile is told that it does not answer."""
+_asking_storage = Lock()
 
 
 class HostsOfPeopleMiddleware(CommonMiddleware):
@@ -97,7 +101,12 @@ def _redis_answers() -> bool:
 
 def files_answer() -> bool:
     """Return whether files can be read and written; asked every FILES_SECONDS at most."""
-    return _ask_storage(int(time.monotonic() / FILES_SECONDS))
+    if not _asking_storage.acquire(timeout=FILES_WAIT_SECONDS):
+        return False
+    try:
+        return _ask_storage(int(time.monotonic() / FILES_SECONDS))
+    finally:
+        _asking_storage.release()
 
 
 @lru_cache(maxsize=1)
