@@ -175,7 +175,7 @@ export const words = {
 	"assistants.greeting.hint": "新对话开头显示的内容，模型不会读到。", "assistants.suggested": "推荐问题",
 	"assistants.suggested.hint": "每行一个，最多六个，显示在新对话中。", "assistants.prompt": "提示词",
 	"assistants.prompt.hint": "每次回答前告诉它的内容。", "assistants.model": "模型", "assistants.temperature": "温度",
-	"assistants.sampling.hint": "留空：使用提供方的默认值。", "assistants.topP": "Top p", "assistants.knows": "知识",
+	"assistants.sampling.hint": "留空：使用提供方的默认值。", "assistants.topP": "Top p", "assistants.emptyChat": "空白聊天", "assistants.knows": "知识",
 	"assistants.library": "资料库", "assistants.noLibrary": "无", "assistants.memory": "记住用户",
 	"assistants.memory.hint": "每个人都能查看和修改关于自己的记忆。", "assistants.web": "读取网页",
 	"assistants.defaultPrompt": "附加组织的提示词", "assistants.untrusted": "谨慎",

@@ -87,8 +87,6 @@ function Editor({ saved, isNew, onSaved }) {
 					<legend>${t("assistants.who")}</legend>
 					<${Field} label=${t("name")} ...${field("name")} required maxlength="200" />
 					<${Field} as="textarea" rows="2" label=${t("description")} hint=${t("assistants.description.hint")} ...${field("description")} maxlength="2000" />
-					<${Field} as="textarea" rows="2" label=${t("assistants.greeting")} hint=${t("assistants.greeting.hint")} ...${field("greeting")} maxlength="2000" dir="auto" />
-					<${Field} as="textarea" rows="3" label=${t("assistants.suggested")} hint=${t("assistants.suggested.hint")} value=${given.suggested_questions.join("\n")} onValue=${(/** @type {string} */ text) => setGiven({ ...given, suggested_questions: text.split("\n") })} error=${said("suggested_questions")} readonly=${!mayWrite} dir="auto" />
 					<${Field} as="textarea" rows="9" label=${t("assistants.prompt")} hint=${t("assistants.prompt.hint")} ...${field("prompt")} dir="auto" />
 				</fieldset>
 				<fieldset>
@@ -105,6 +103,11 @@ function Editor({ saved, isNew, onSaved }) {
 					<${Tick} label=${t("assistants.memory")} hint=${t("assistants.memory.hint")} ...${tick("disable_memory", true)} />
 					<${Tick} label=${t("assistants.web")} ...${tick("disable_web_browsing", true)} />
 					<${Tick} label=${t("assistants.defaultPrompt")} ...${tick("disable_default_prompt", true)} />
+				</fieldset>
+				<fieldset>
+					<legend>${t("assistants.emptyChat")}</legend>
+					<${Field} as="textarea" rows="2" label=${t("assistants.greeting")} hint=${t("assistants.greeting.hint")} ...${field("greeting")} maxlength="2000" dir="auto" />
+					<${Field} as="textarea" rows="3" label=${t("assistants.suggested")} hint=${t("assistants.suggested.hint")} value=${given.suggested_questions.join("\n")} onValue=${(/** @type {string} */ text) => setGiven({ ...given, suggested_questions: text.split("\n") })} error=${said("suggested_questions")} readonly=${!mayWrite} dir="auto" />
 				</fieldset>
 				<fieldset>
 					<legend>${t("assistants.untrusted")}</legend>

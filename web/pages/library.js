@@ -187,7 +187,7 @@ function AddBox({ libraryId, sent, onAdded }) {
 			sent.length > 0 &&
 			html`<div class="sent">
 				<p><span>${t("add.progress", { done, count: sent.length })}</span>${!isOn && html` <button type="button" class="link" onClick=${() => clearUploads(libraryId)}>${t("dismiss")}</button>`}</p>
-				<progress max="1" value=${share} aria-label=${t("add.progress", { done, count: sent.length })}></progress>
+				${isOn && html`<progress max="1" value=${share} aria-label=${t("add.progress", { done, count: sent.length })}></progress>`}
 				${
 					failed.length > 0 &&
 					html`<ul class="rows">${failed.map(

@@ -83,8 +83,11 @@ def test_usage_is_a_chart_with_its_figures(visit, person, organization):
     here.page.get_by_role("img", name=re.compile("Cost by day")).wait_for()
     here.page.get_by_label("Compare by").select_option("assistant")
     here.page.locator("table").get_by_text("Marie").first.wait_for()
+    day = here.page.locator(".chart text").last
+    height_px = day.bounding_box()["height"]
     here.page.set_viewport_size(SMALL)
     here.is_accessible()
+    assert day.bounding_box()["height"] == pytest.approx(height_px, rel=0.1)
 
 
 # -- Settings --------------------------------------------------------------------------------------
