@@ -34,6 +34,8 @@ MAX_QUOTES = 3
 MAX_QUOTE_CHARS = 400
 MIN_OVERLAP = 0.2
 """Share of the question's words a sentence must hold: below, common words alone match."""
+MIN_OVERLAP_OF_PASSAGE = 0.1
+"""The same in a passage, which a search has already found for this question: one rare word of eight is enough."""
 
 _SENT_AT = re.compile(r"^\[Sent at [^\]\n]*\]\n", re.MULTILINE)
 _MARK = re.compile(r"^<data-[0-9a-f]{1,64}>\n|\n</data-[0-9a-f]{1,64}>$", re.MULTILINE)
@@ -185,7 +187,8 @@ def best_quotes(question: str, among: Iterator[Quote]) -> list[Quote]:
     seen: dict[str, tuple[float, Quote]] = {}
     for quote in among:
         score = overlap(wanted, quote.text)
-        if score >= MIN_OVERLAP and quote.text not in seen:
+        enough = MIN_OVERLAP_OF_PASSAGE if quote.passage else MIN_OVERLAP
+        if score >= enough and quote.text not in seen:
             seen[quote.text] = (score, quote)
     ranked = sorted(seen.values(), key=lambda pair: -pair[0])
     return [quote for _, quote in ranked[:MAX_QUOTES]]

@@ -61,6 +61,10 @@ def system(text: str) -> ProviderMessage:
         ),
         ("Through which city does the Seine flow, Paris?", "The Seine flows through Paris. [2]"),
         ("塞纳河在哪里？", "塞纳河流经巴黎。 [2]"),
+        (
+            "May I ask how much water the whole Seine carries each year?",
+            "The Seine flows through Paris. [2]",
+        ),
     ],
 )
 def test_passages_are_quoted_with_their_numbers(question: str, quote: str) -> None:
