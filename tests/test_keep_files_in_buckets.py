@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.core.files.storage import storages
 from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from amber.backups import archive
@@ -216,24 +218,42 @@ def test_what_cannot_be_erased_is_erased_by_the_next_cleaning(
     assert bucket_files.names() == []
 
 
-def test_bytes_without_a_row_are_erased_after_a_day(alice, bucket_files, monkeypatch):
+@pytest.fixture
+def in_two_days(monkeypatch):
+    later = timezone.now() + timedelta(days=2)
+    monkeypatch.setattr("libraries.files.storage.timezone.now", lambda: later)
+
+
+def erase_orphans_beside(monkeypatch, *paths: str) -> None:
+    """As the periodic job does when it is the turn of the folders of these."""
+    for folder in {int(path[:2], 16) for path in paths}:
+        at = folder * storage.ORPHANS_EVERY_SECONDS + 1
+        monkeypatch.setattr("libraries.files.storage.time.time", lambda at=at: at)
+        storage.erase_orphans()
+
+
+def test_bytes_without_a_row_stay_for_a_day(db, bucket_files, monkeypatch):
+    orphan = storage.write_bytes(Payload.of(b"x"))
+    erase_orphans_beside(monkeypatch, orphan)
+    assert bucket_files.names() == [f"amber/{orphan}"], "it may be of an upload that goes on"
+
+
+def test_bytes_without_a_row_are_erased_after_a_day(alice, bucket_files, monkeypatch, in_two_days):
     kept = stored(alice)
     orphan = storage.write_bytes(Payload.of(b"x"))
-    folders = {int(path[:2], 16) for path in (kept.path, orphan)}
-    later = timezone.now() + timedelta(days=2)
-
-    def sweep():
-        for folder in folders:
-            monkeypatch.setattr(
-                "libraries.files.storage.time.time", lambda folder=folder: folder * 600 + 1
-            )
-            storage.erase_orphans()
-
-    sweep()
-    assert len(bucket_files.names()) == 2, "it may be of an upload that goes on"
-    monkeypatch.setattr("libraries.files.storage.timezone.now", lambda: later)
-    sweep()
+    erase_orphans_beside(monkeypatch, kept.path, orphan)
     assert bucket_files.names() == [f"amber/{kept.path}"]
+
+
+def test_an_empty_database_erases_no_files_of_the_one_before(
+    db, bucket_files, monkeypatch, in_two_days
+):
+    """Somebody lost the database, and Amber made a new one before a backup was restored."""
+    former = storage.write_bytes(Payload.of(b"x"))
+    just_made = timezone.now() + timedelta(minutes=1)
+    MigrationRecorder(connection).migration_qs.update(applied=just_made)
+    erase_orphans_beside(monkeypatch, former)
+    assert bucket_files.names() == [f"amber/{former}"]
 
 
 def test_a_backup_holds_what_is_in_the_bucket(alice, bucket_files, tmp_path):

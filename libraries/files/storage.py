@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import IO, Any, Final, cast
@@ -19,8 +19,9 @@ from uuid import UUID
 
 import structlog
 from django.core.files.base import File as StoredBytes
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -159,15 +160,23 @@ def delete_expired_files() -> None:
 def erase_orphans() -> None:
     """Erase bytes that no row names: their process died between the two, or they could not be erased.
 
-    Each run looks at one folder of 256, so that all had their turn after two days.
+    Each run looks at one folder of 256, so that all had their turn after two days. What is older than
+    this database stays: it belongs to another, perhaps to one that is about to be restored.
     """
     folder = int(time.time()) // ORPHANS_EVERY_SECONDS % FOLDERS
-    before = timezone.now() - ORPHAN_AGE
-    names = (s.name for s in file_storage().walk(f"{folder:02x}/") if s.modified_at < before)
+    since, before = _first_migration_at(), timezone.now() - ORPHAN_AGE
+    stored = file_storage().walk(f"{folder:02x}/")
+    names = (each.name for each in stored if since <= each.modified_at < before)
     while some := list(islice(names, DELETED_AT_ONCE)):
         kept = set(File.objects.filter(path__in=some).values_list("path", flat=True))
         for path in set(some) - kept:
             erase_bytes(path)
+
+
+def _first_migration_at() -> datetime:
+    """Return when this database was made; one restored from a backup keeps the time of the first."""
+    migrations = MigrationRecorder(connection).migration_qs
+    return cast(datetime, migrations.aggregate(at=Min("applied"))["at"])
 
 
 def _unerased_key() -> bytes:
