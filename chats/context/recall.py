@@ -8,14 +8,13 @@ the question's words, and those that are nearest in meaning; the other reads wha
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.database.plans import with_own_plans
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.messages.block_words import (
@@ -68,7 +67,10 @@ longer ones they hold what is found; each costs 0.1 ms."""
 NEAREST_BLOCKS: Final = 10
 """Blocks that are ranked because they are near in meaning."""
 
-UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
+UNTRUSTED_ROLES: Final = (
+    f"{{{','.join(role for role, facts in ROLES.items() if facts.is_untrusted)}}}"
+)
+"""As Postgres writes an array."""
 
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
@@ -94,11 +96,11 @@ class Recalled:
 
     @property
     def from_at(self) -> datetime:
-        return min(piece.said_at for piece in self.pieces.values())
+        return datetime.fromtimestamp(min(piece.said for piece in self.pieces.values()), UTC)
 
     @property
     def until_at(self) -> datetime:
-        return max(piece.said_at for piece in self.pieces.values())
+        return datetime.fromtimestamp(max(piece.said for piece in self.pieces.values()), UTC)
 
     @property
     def tokens(self) -> int:
@@ -170,36 +172,39 @@ def recall(
     for number, place in taken:
         chosen.setdefault(number, []).append(place)
     relevances = {
-        cut[number].id: ranking.evidence.coverage * max(worth[number, place] for place in places)
+        number: ranking.evidence.coverage * max(worth[number, place] for place in places)
         for number, places in chosen.items()
     }
     shown = {
-        cut[number].id: {place: cut[number][place] for place in sorted(places)}
+        number: {place: cut[number][place] for place in sorted(places)}
         for number, places in chosen.items()
     }
     others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
     return Recall(
         taken=[
-            Recalled(pk, content, shown[pk], messages, relevances[pk], is_untrusted)
-            for pk, content, messages, is_untrusted in _read_shown(shown)
+            Recalled(cut[number].id, content, shown[number], ids, relevances[number], is_untrusted)
+            for number, content, ids, is_untrusted in _read_shown(shown, cut)
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
 
 
-def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
-    """Read the blocks that are shown, in order: id, text, the ids of the messages shown, and whether a
+def _read_shown(
+    shown: Mapping[int, Mapping[int, MessagePiece]], cut: Sequence["CutBlock"]
+) -> list[Any]:
+    """Read the blocks that are shown, in order: number, text, the ids of the messages shown, and whether a
     stranger wrote one of them. One query."""
-    places = {
-        (pk, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
-        for pk, pieces in shown.items()
+    messages = {
+        (number, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
+        for number, pieces in shown.items()
         for piece in pieces.values()
     }
     with connection.cursor() as cursor:
         # As literals: to dump arrays of a hundred values each takes as long as to find them.
-        blocks = f"{{{','.join([pk.hex for pk, _ in places])}}}"
-        numbers = f"{{{','.join([str(number) for _, number in places])}}}"
-        cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
+        numbers = f"{{{','.join([str(number) for number, _ in messages])}}}"
+        blocks = f"{{{','.join([cut[number].id.hex for number, _ in messages])}}}"
+        places = f"{{{','.join([str(place) for _, place in messages])}}}"
+        cursor.execute(_SHOWN_SQL, [numbers, blocks, places, UNTRUSTED_ROLES])
         found: list[Any] = cursor.fetchall()
         return found
 
@@ -264,7 +269,6 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["Cut
     values = {
         "chat": search.chat_id,
         "before": search.before_position,
-        "words": words,
         "queries": literals_of(asked, search.chat_id),
     }
     if search.vector is not None and search.model_id is not None:
@@ -273,8 +277,8 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["Cut
     else:
         rows = _rows(_WORDS_SQL, values) if words else []
     cut = [_cut_block(row) for row in rows]
-    blocks = _found_blocks(rows, cut, asked)
-    known = _conversation(blocks, words, *_totals(rows))
+    blocks = _found_blocks(rows, cut, asked, may_be_called=bool(search.latest))
+    known = _conversation(blocks, words, *_totals(rows, words))
     if search.latest:
         pieces, latest = _cut_latest(search, asked, number=len(cut))
         cut.append(pieces)
@@ -286,9 +290,29 @@ def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["Cut
     return rank_pieces(blocks, asked, known), cut
 
 
-def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
+class _BlockRow(NamedTuple):
+    """A block as `_SQL` returns it. `having` are the numbers of the words that it has, from 1; `total` and `counts`
+    tell how many blocks there are on the path, and how many of them have each word."""
+
+    id: UUID
+    first_position: int
+    last_position: int
+    pieces: str | None
+    search: str
+    tokens: int
+    from_at: datetime
+    similarities: Sequence[float] | None
+    having: Sequence[int] | None
+    total: float
+    counts: str
+
+
+def _totals(rows: Sequence[_BlockRow], words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
     """Return how many blocks there are on the path, and how many of them have each word."""
-    return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
+    if not rows:
+        return 0, {}
+    counts = orjson.loads(rows[0].counts)
+    return int(rows[0].total), {words[int(number) - 1]: count for number, count in counts.items()}
 
 
 def _cut_latest(
@@ -337,36 +361,37 @@ class CutBlock(Sequence[MessagePiece]):
         return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
 
 
-def _cut_block(row: Sequence[Any]) -> CutBlock:
-    pk, stored, block_tokens, from_at = row[0], row[3], row[5], row[6]
-    if stored:
-        return CutBlock(pk, orjson.loads(f"[{stored[1:-1]}]"))
-    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
-    return CutBlock(pk, store_pieces([whole]))
+def _cut_block(row: _BlockRow) -> CutBlock:
+    if row.pieces:
+        return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"))
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
+    return CutBlock(row.id, store_pieces([whole]))
 
 
 def _found_blocks(
-    rows: Sequence[Any], cut: Sequence[CutBlock], asked: Asked
+    rows: Sequence[_BlockRow], cut: Sequence[CutBlock], asked: Asked, *, may_be_called: bool
 ) -> list[FoundBlock[int]]:
-    blocks = []
-    forms, calls = stored_forms(asked), stored_calls(asked)
-    speech = stored_speech() if calls else {}
-    end = -2
-    for number, (_, first, last, _, search, _, _, near, *_) in enumerate(rows):
-        lengths = cut[number].lengths
-        blocks.append(
-            FoundBlock(
-                number,
-                lengths,
-                places_in(search, forms),
-                first == end + 1,
-                near if near and len(near) == len(lengths) else (),
-                places_in(search, speech),
-                places_in(search, calls),
-            )
+    """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
+    what these blocks do not hold."""
+    words, forms, calls = asked.all_words, stored_forms(asked), stored_calls(asked)
+    held = [[words[number - 1] for number in row.having or ()] for row in rows]
+    called = [
+        places_in(row.search, {name: calls[name] for name in some if name in calls})
+        for row, some in zip(rows, held, strict=True)
+    ]
+    speech = stored_speech() if calls and (may_be_called or any(called)) else {}
+    return [
+        FoundBlock(
+            number,
+            cut[number].lengths,
+            places_in(row.search, {word: forms[word] for word in held[number]}),
+            number > 0 and row.first_position == rows[number - 1].last_position + 1,
+            near if (near := row.similarities) and len(near) == len(cut[number].lengths) else (),
+            places_in(row.search, speech),
+            called[number],
         )
-        end = last
-    return blocks
+        for number, row in enumerate(rows)
+    ]
 
 
 def _conversation(
@@ -385,58 +410,56 @@ def _conversation(
     return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
 
 
-@with_own_plans()
-def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
+def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[_BlockRow]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        rows: Sequence[Any] = cursor.fetchall()
-        return rows
+        return [*map(_BlockRow._make, cursor.fetchall())]
 
 
-# A block that was not cut yet is shown whole, with all of its messages: that is number 0. Roles as one value, so that the statement, and its plan, is the same for any number of them.
+# A block that was not cut yet is shown whole, with all of its messages: that is place 0. Roles as one value, so that the
+# statement, and its plan, is the same for any number of them.
 _SHOWN_SQL: Final = """
 WITH shown AS (
-    SELECT block, array_agg(number ORDER BY number) AS numbers
-    FROM unnest(%s::uuid[], %s::int[]) AS pieces (block, number) GROUP BY block
+    SELECT number, block, array_agg(place ORDER BY place) AS places
+    FROM unnest(%s::int[], %s::uuid[], %s::int[]) AS messages (number, block, place)
+    GROUP BY number, block
 )
-SELECT b.id, b.full_content, told.ids,
-    EXISTS (SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s))
+SELECT shown.number, b.full_content, told.ids,
+    EXISTS (
+        SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s::text[])
+    )
 FROM shown JOIN chats_messageblock AS b ON b.id = shown.block
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN 0 = ANY(shown.numbers) THEN b.messages
-        ELSE ARRAY(SELECT b.messages[n] FROM unnest(shown.numbers) AS n) END AS ids
+    SELECT CASE WHEN 0 = ANY(shown.places) THEN b.messages
+        ELSE ARRAY(SELECT b.messages[place] FROM unnest(shown.places) AS place) END AS ids
 ) AS told
-ORDER BY b.last_position
+ORDER BY shown.number
 """
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
-# `path` is read first and once: joined in `hits`, the planner looks through all blocks for each word found
-# (measured with 1,249 blocks: 43 ms instead of 12).
 _SQL: Final = """
-WITH asked AS (
-    SELECT * FROM unnest(%(words)s::text[]) WITH ORDINALITY AS a (word, number)
-), path AS MATERIALIZED (
-    SELECT id FROM chats_messageblock WHERE {path}
-), hits AS MATERIALIZED (
-    SELECT asked.word, path.id FROM amber_blocks_with(%(queries)s::tsquery[], %(chat)s) AS found
-    JOIN asked USING (number) JOIN path ON path.id = found.id
+WITH hits AS MATERIALIZED (
+    SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)
 ), total AS (
-    SELECT count(*)::float8 AS rows FROM path
+    SELECT coalesce(
+        (SELECT max(blocks) FROM hits), (SELECT count(*) FROM chats_messageblock WHERE {path})
+    )::float8 AS rows
 ), counts AS (
-    SELECT word, count(*)::float8 AS rows FROM hits GROUP BY word
+    SELECT number, count(*)::float8 AS rows FROM hits GROUP BY number
+), held AS (
+    SELECT hits.id, array_agg(number) AS numbers,
+        sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) AS weight
+    FROM hits JOIN counts USING (number) GROUP BY hits.id
 ), best AS (
-    SELECT hits.id FROM hits JOIN counts USING (word) GROUP BY hits.id
-    ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) DESC,
-        hits.id
-    LIMIT {most}
+    SELECT id FROM held ORDER BY weight DESC, id LIMIT {most}
 ), chosen AS (
     SELECT id FROM best {nearest}
 )
 SELECT b.id, b.first_position, b.last_position, b.pieces::text, b.search::text, b.tokens, b.from_at,
-    {similarities}, (SELECT rows FROM total),
-    (SELECT coalesce(jsonb_object_agg(word, rows), '{{}}')::text FROM counts)
-FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
+    {similarities}, held.numbers, (SELECT rows FROM total),
+    (SELECT coalesce(jsonb_object_agg(number, rows), '{{}}')::text FROM counts)
+FROM chosen JOIN chats_messageblock AS b USING (id) LEFT JOIN held USING (id) ORDER BY b.first_position
 """
 
 _NEAREST: Final = f"""UNION (
