@@ -4,7 +4,7 @@ A question's word counts for the message that has it, and half, a quarter, an ei
 and three messages away: people answer each other, and only one of them says the word. Nearby occurrences
 add up to at most one full one. A name that one side is called by counts for what
 they said. What is near in meaning is added in standard deviations. Pure; numpy is imported on first use.
-Which blocks are looked at, and how their words are stored, is `chats.context.recall`'s.
+Which blocks are looked at, and how their words are stored, is `chats.context.block_search`'s.
 """
 
 from collections import Counter
@@ -251,8 +251,8 @@ def _spread_out(values: "Numbers") -> "Numbers":
     rest = 1 - values * NEARNESS[0]
     for distance, share in enumerate(NEARNESS[1:], 1):
         near = 1 - values * share
-        rest[:, distance:] *= near[:, :-distance]
-        rest[:, :-distance] *= near[:, distance:]
+        rest[..., distance:] *= near[..., :-distance]
+        rest[..., :-distance] *= near[..., distance:]
     spread: Numbers = 1 - rest
     return spread
 
