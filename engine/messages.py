@@ -131,6 +131,12 @@ class _Produced(dict[str, Any]):
     """Looks the same on the wire as what a person wrote."""
 
 
+def is_plain(message: ProviderMessage) -> bool:
+    """Return whether a message has a role and a content alone: nearly all of a long chat, so that passes over it need
+    not look further."""
+    return len(message) == 2 and "content" in message
+
+
 def calls_in(message: ProviderMessage) -> Sequence[ChatToolCall]:
     """Return the calls that a message asks for."""
     return message.get("tool_calls") or () if message["role"] == "assistant" else ()

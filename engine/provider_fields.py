@@ -31,7 +31,13 @@ from typing import Any, Final, NotRequired, TypedDict, cast
 
 import orjson
 
-from engine.messages import AssistantMessage, MessageFields, ProviderMessage, is_asked
+from engine.messages import (
+    AssistantMessage,
+    MessageFields,
+    ProviderMessage,
+    is_asked,
+    is_plain,
+)
 from engine.tool_calls import CALL_FORM, CallFields
 
 REASONING: Final = "reasoning_content"
@@ -259,7 +265,9 @@ def with_fields(message: AssistantMessage, fields: MessageFields) -> AssistantMe
 
 def fields_of(message: ProviderMessage) -> MessageFields:
     """Return what goes back with this message."""
-    return _pick(message, MESSAGE_FORM) if message["role"] == "assistant" else {}
+    if is_plain(message) or message["role"] != "assistant":
+        return {}
+    return _pick(message, MESSAGE_FORM)
 
 
 def without_idle_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:

@@ -129,11 +129,16 @@ def allowed_parameters(alias: str) -> list[str]:
 
 def default_embedding_model() -> EmbeddingModel:
     """Return the model that new libraries use. One query. Raises Unavailable if none is enabled."""
-    rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
-    row = rows.order_by("-default", "created_at").first()
-    if row is None:
+    found = _first_embedding_model()
+    if not found:
         raise Unavailable("No embedding model is enabled.")
-    return row
+    return found[0]
+
+
+@cache_sql
+def _first_embedding_model() -> QuerySet[EmbeddingModel]:
+    rows = EmbeddingModel.objects.filter(enabled=True).select_related("provider")
+    return rows.order_by("-default", "created_at")[:1]
 
 
 def profile_of(row: LanguageModel) -> ModelProfile:

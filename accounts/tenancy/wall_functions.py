@@ -34,15 +34,21 @@ RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
         AND (documents IS NULL OR document_id = ANY(documents)) LIMIT most + 1
     ) AS found
 $$""",  # noqa: S608  (no value is formatted in)
-    "amber_blocks_with": f"""
-(queries tsquery[], chat uuid) RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
-    SELECT asked.number::integer, found.id FROM {_ASKED} CROSS JOIN LATERAL (
-        SELECT b.id, b.organization_id, b.chat_id FROM public.chats_messageblock AS b
-        WHERE b.search @@ asked.query OFFSET 0
+    # `blocks` says how many there are, with those that have none of the words: counted here, where the index of
+    # the active path alone tells.
+    "amber_blocks_before": f"""
+(queries tsquery[], chat uuid, before integer)
+RETURNS TABLE (number integer, id uuid, blocks bigint) ROWS 100 AS $$
+    SELECT asked.number::integer, found.id, (
+        SELECT count(*) FROM public.chats_messageblock AS b
+        WHERE b.chat_id = chat AND b.on_active_path AND b.last_position < before
+    ) FROM {_ASKED} CROSS JOIN LATERAL (
+        SELECT b.id, b.organization_id, b.chat_id, b.on_active_path, b.last_position
+        FROM public.chats_messageblock AS b WHERE b.search @@ asked.query OFFSET 0
     ) AS found
     WHERE {ORGANIZATION.floor} AND found.chat_id = chat AND EXISTS (
         SELECT FROM public.chats_chat AS c WHERE c.id = chat AND ({PERSON.allowed})
-    )
+    ) AND found.on_active_path AND found.last_position < before
 $$""",  # noqa: S608  (no value is formatted in)
     "amber_memories_with": f"""
 (queries tsquery[]) RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
@@ -66,7 +72,17 @@ $$""",  # noqa: S608  (no value is formatted in)
         SELECT FROM public.chats_chat AS c WHERE c.id = found.chat_id AND ({PERSON.allowed})
     )
 $$""",  # noqa: S608  (no value is formatted in)
-    # For processes of the release before, which run on while an installation is upgraded.
+    # These two are for processes of the release before, which run on while an installation is upgraded.
+    "amber_blocks_with": f"""
+(queries tsquery[], chat uuid) RETURNS TABLE (number integer, id uuid) ROWS 100 AS $$
+    SELECT asked.number::integer, found.id FROM {_ASKED} CROSS JOIN LATERAL (
+        SELECT b.id, b.organization_id, b.chat_id FROM public.chats_messageblock AS b
+        WHERE b.search @@ asked.query OFFSET 0
+    ) AS found
+    WHERE {ORGANIZATION.floor} AND found.chat_id = chat AND EXISTS (
+        SELECT FROM public.chats_chat AS c WHERE c.id = chat AND ({PERSON.allowed})
+    )
+$$""",  # noqa: S608  (no value is formatted in)
     "amber_messages_with": f"""
 (query tsquery) RETURNS TABLE (id uuid) ROWS 100 AS $$
     SELECT found.id FROM (

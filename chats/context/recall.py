@@ -1,74 +1,38 @@
 """Find what was said earlier in a conversation that matters to a question: single messages.
 
-It searches the sealed blocks of the active path, before the tail, in two queries: one finds blocks with
-the question's words, and those that are nearest in meaning; the other reads what of them is shown.
-`engine.context.ranking` decides which messages matter. Nothing of another chat is ever found.
+It looks into the sealed blocks of the active path, before the tail, in two queries: one finds blocks and ranks their
+messages (`chats.context.block_search`), the other reads what of them is shown. `engine.context.ranking` decides which
+messages matter. Nothing of another chat is ever found.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-import orjson
 from django.db import connection
 from django.utils import timezone
 
-from amber.lib.database.plans import with_own_plans
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
-from chats.messages.block_words import (
-    asked_of,
-    called_word,
-    count_words,
-    literals_of,
-    places_in,
-    places_of,
-    said_by,
-    stored_calls,
-    stored_forms,
-    stored_speech,
-)
+from chats.context.block_search import CutBlock, PathSearch, rank_path
+from chats.messages.block_words import asked_of
 from chats.models import MessageBlock
-from engine.context.blocks import Spoken, render
-from engine.context.pieces import (
-    FIELDS,
-    TOKENS_AT,
-    WHOLE_CHARS,
-    WORDS_AT,
-    MessagePiece,
-    cut_run,
-    read_pieces,
-    show,
-    store_pieces,
-    whole_piece,
-)
-from engine.context.ranking import (
-    Asked,
-    Conversation,
-    FoundBlock,
-    Ranking,
-    is_related,
-    rank_pieces,
-    worth_showing,
-)
+from engine.context.pieces import WHOLE_CHARS, MessagePiece, read_pieces, show, whole_piece
+from engine.context.ranking import is_related, worth_showing
 from engine.context.recall import choose
-from engine.messages import ROLES, SPEAKERS
+from engine.messages import ROLES
 from providers import reranker
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_BLOCKS: Final = 40
-"""Blocks whose messages are ranked, those with the rarest words first: all of a chat of 32,000 tokens. In
-longer ones they hold what is found; each costs 0.1 ms."""
-
-NEAREST_BLOCKS: Final = 10
-"""Blocks that are ranked because they are near in meaning."""
-
-UNTRUSTED_ROLES: Final = [role for role, facts in ROLES.items() if facts.is_untrusted]
+UNTRUSTED_ROLES: Final = (
+    f"{{{','.join(role for role, facts in ROLES.items() if facts.is_untrusted)}}}"
+)
+"""As Postgres writes an array."""
 
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
@@ -94,11 +58,11 @@ class Recalled:
 
     @property
     def from_at(self) -> datetime:
-        return min(piece.said_at for piece in self.pieces.values())
+        return datetime.fromtimestamp(min(piece.said for piece in self.pieces.values()), UTC)
 
     @property
     def until_at(self) -> datetime:
-        return max(piece.said_at for piece in self.pieces.values())
+        return datetime.fromtimestamp(max(piece.said for piece in self.pieces.values()), UTC)
 
     @property
     def tokens(self) -> int:
@@ -107,18 +71,6 @@ class Recalled:
     def text_in(self, zone: tzinfo) -> str:
         """Return the text as the model reads it, times in this zone."""
         return show(self.block_content, self.pieces.values(), zone)
-
-
-@dataclass(frozen=True, slots=True)
-class PathSearch:
-    """What is searched: blocks of a chat's active path that end before a position, and the `latest`
-    messages, which are not sealed yet. `model_id` names the vector's embedding model."""
-
-    chat_id: UUID
-    before_position: int
-    vector: "NDArray[np.float32] | None" = None
-    model_id: UUID | None = None
-    latest: Sequence[Spoken] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +110,7 @@ def recall(
     counted from `today`.
     """
     search = PathSearch(chat_id, before_position, vector, model_id)
-    ranking, cut = _rank(asked_of(question, today or timezone.now().date()), search)
+    ranking, cut = rank_path(asked_of(question, today or timezone.now().date()), search)
     if not ranking.scores:
         return Recall()
     if not is_related(ranking.evidence):
@@ -170,42 +122,45 @@ def recall(
     for number, place in taken:
         chosen.setdefault(number, []).append(place)
     relevances = {
-        cut[number].id: ranking.evidence.coverage * max(worth[number, place] for place in places)
+        number: ranking.evidence.coverage * max(worth[number, place] for place in places)
         for number, places in chosen.items()
     }
     shown = {
-        cut[number].id: {place: cut[number][place] for place in sorted(places)}
+        number: {place: cut[number][place] for place in sorted(places)}
         for number, places in chosen.items()
     }
     others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
     return Recall(
         taken=[
-            Recalled(pk, content, shown[pk], messages, relevances[pk], is_untrusted)
-            for pk, content, messages, is_untrusted in _read_shown(shown)
+            Recalled(cut[number].id, content, shown[number], ids, relevances[number], is_untrusted)
+            for number, content, ids, is_untrusted in _read_shown(shown, cut)
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
 
 
-def _read_shown(shown: Mapping[UUID, Mapping[int, MessagePiece]]) -> list[Any]:
-    """Read the blocks that are shown, in order: id, text, the ids of the messages shown, and whether a
+def _read_shown(
+    shown: Mapping[int, Mapping[int, MessagePiece]], cut: Sequence[CutBlock]
+) -> list[Any]:
+    """Read the blocks that are shown, in order: number, text, the ids of the messages shown, and whether a
     stranger wrote one of them. One query."""
-    places = {
-        (pk, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
-        for pk, pieces in shown.items()
+    messages = {
+        (number, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
+        for number, pieces in shown.items()
         for piece in pieces.values()
     }
     with connection.cursor() as cursor:
         # As literals: to dump arrays of a hundred values each takes as long as to find them.
-        blocks = f"{{{','.join([pk.hex for pk, _ in places])}}}"
-        numbers = f"{{{','.join([str(number) for _, number in places])}}}"
-        cursor.execute(_SHOWN_SQL, [blocks, numbers, UNTRUSTED_ROLES])
+        numbers = f"{{{','.join([str(number) for number, _ in messages])}}}"
+        blocks = f"{{{','.join([cut[number].id.hex for number, _ in messages])}}}"
+        places = f"{{{','.join([str(place) for _, place in messages])}}}"
+        cursor.execute(_SHOWN_SQL, [numbers, blocks, places, UNTRUSTED_ROLES])
         found: list[Any] = cursor.fetchall()
         return found
 
 
 def _rerank(
-    question: str, worth: dict[tuple[int, int], float], cut: Sequence["CutBlock"]
+    question: str, worth: dict[tuple[int, int], float], cut: Sequence[CutBlock]
 ) -> dict[tuple[int, int], float]:
     """Return the messages in the order of the operator's reranker, if turns may ask it: then one query."""
     if not reranker.may_serve_turns():
@@ -224,7 +179,7 @@ def _rerank(
 def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
     is near in meaning. Two queries."""
-    ranking, cut = _rank(asked_of(query, today), search)
+    ranking, cut = rank_path(asked_of(query, today), search)
     keys = {cut[number].id for number, _ in ranking.scores}
     ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
     ids[search.chat_id] = [UUID(message.id) for message in search.latest]
@@ -257,200 +212,22 @@ def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     return [whole]
 
 
-def _rank(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["CutBlock"]]:
-    """Rank the pieces of the blocks that words and vectors find, by the numbers of their blocks among those that
-    are returned, too. The latest messages are a block with the chat's id."""
-    words = asked.all_words
-    values = {
-        "chat": search.chat_id,
-        "before": search.before_position,
-        "words": words,
-        "queries": literals_of(asked, search.chat_id),
-    }
-    if search.vector is not None and search.model_id is not None:
-        values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
-        rows = _rows(_WORDS_AND_MEANING_SQL, values)
-    else:
-        rows = _rows(_WORDS_SQL, values) if words else []
-    cut = [_cut_block(row) for row in rows]
-    blocks = _found_blocks(rows, cut, asked)
-    known = _conversation(blocks, words, *_totals(rows))
-    if search.latest:
-        pieces, latest = _cut_latest(search, asked, number=len(cut))
-        cut.append(pieces)
-        counts = {
-            word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
-        }
-        known = Conversation(known.total + len(latest.lengths), counts)
-        blocks.append(latest)
-    return rank_pieces(blocks, asked, known), cut
-
-
-def _totals(rows: Sequence[Any]) -> tuple[int, Mapping[str, int]]:
-    """Return how many blocks there are on the path, and how many of them have each word."""
-    return (int(rows[0][8]), orjson.loads(rows[0][9])) if rows else (0, {})
-
-
-def _cut_latest(
-    search: PathSearch, asked: Asked, *, number: int
-) -> tuple["CutBlock", FoundBlock[int]]:
-    """Cut the latest messages as a block is, and find in it what is asked for."""
-    content = render(search.latest)
-    cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
-    places = places_of(content, list(cut), search.latest)
-
-    def having(words: Mapping[str, Iterable[str]]) -> dict[str, Sequence[int]]:
-        found = {
-            word: sorted({place for form in forms for place in places.get(form, ())})
-            for word, forms in words.items()
-        }
-        return {word: some for word, some in found.items() if some}
-
-    return cut, FoundBlock(
-        number,
-        cut.lengths,
-        having({word: asked.forms_of(word) for word in asked.all_words}),
-        said_by=having({speaker: [said_by(speaker)] for speaker in SPEAKERS}),
-        called=having({name: map(called_word, asked.forms_of(name)) for name in asked.names}),
-    )
-
-
-class CutBlock(Sequence[MessagePiece]):
-    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown."""
-
-    def __init__(self, pk: UUID, stored: Sequence[int]) -> None:
-        self.id = pk
-        self._stored = stored
-
-    @property
-    def lengths(self) -> Sequence[int]:
-        """The words of each piece."""
-        return self._stored[WORDS_AT::FIELDS]
-
-    def tokens_of(self, place: int) -> int:
-        return self._stored[place * FIELDS + TOKENS_AT]
-
-    def __len__(self) -> int:
-        return len(self._stored) // FIELDS
-
-    def __getitem__(self, place: Any) -> Any:
-        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
-
-
-def _cut_block(row: Sequence[Any]) -> CutBlock:
-    pk, stored, block_tokens, from_at = row[0], row[3], row[5], row[6]
-    if stored:
-        return CutBlock(pk, orjson.loads(f"[{stored[1:-1]}]"))
-    whole = whole_piece(block_tokens=block_tokens, from_at=from_at)
-    return CutBlock(pk, store_pieces([whole]))
-
-
-def _found_blocks(
-    rows: Sequence[Any], cut: Sequence[CutBlock], asked: Asked
-) -> list[FoundBlock[int]]:
-    blocks = []
-    forms, calls = stored_forms(asked), stored_calls(asked)
-    speech = stored_speech() if calls else {}
-    end = -2
-    for number, (_, first, last, _, search, _, _, near, *_) in enumerate(rows):
-        lengths = cut[number].lengths
-        blocks.append(
-            FoundBlock(
-                number,
-                lengths,
-                places_in(search, forms),
-                first == end + 1,
-                near if near and len(near) == len(lengths) else (),
-                places_in(search, speech),
-                places_in(search, calls),
-            )
-        )
-        end = last
-    return blocks
-
-
-def _conversation(
-    blocks: Sequence[FoundBlock[int]],
-    words: Sequence[str],
-    total: int,
-    held_by: Mapping[str, int],
-) -> Conversation:
-    """Estimate the conversation's counts from the blocks at hand: exact if these are all."""
-    scale = max(total / len(blocks), 1.0) if blocks else 1.0
-    counts = {}
-    for word in words:
-        having = [len(block.places[word]) for block in blocks if word in block.places]
-        known = held_by.get(word, 0)
-        counts[word] = round(sum(having) * known / len(having)) if having else known
-    return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
-
-
-@with_own_plans()
-def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        rows: Sequence[Any] = cursor.fetchall()
-        return rows
-
-
-# A block that was not cut yet is shown whole, with all of its messages: that is number 0. Roles as one value, so that the statement, and its plan, is the same for any number of them.
+# A block that was not cut yet is shown whole, with all of its messages: that is place 0. Roles as one value, so that the
+# statement, and its plan, is the same for any number of them.
 _SHOWN_SQL: Final = """
 WITH shown AS (
-    SELECT block, array_agg(number ORDER BY number) AS numbers
-    FROM unnest(%s::uuid[], %s::int[]) AS pieces (block, number) GROUP BY block
+    SELECT number, block, array_agg(place ORDER BY place) AS places
+    FROM unnest(%s::int[], %s::uuid[], %s::int[]) AS messages (number, block, place)
+    GROUP BY number, block
 )
-SELECT b.id, b.full_content, told.ids,
-    EXISTS (SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s))
+SELECT shown.number, b.full_content, told.ids,
+    EXISTS (
+        SELECT FROM chats_chatmessage AS m WHERE m.id = ANY(told.ids) AND m.role = ANY(%s::text[])
+    )
 FROM shown JOIN chats_messageblock AS b ON b.id = shown.block
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN 0 = ANY(shown.numbers) THEN b.messages
-        ELSE ARRAY(SELECT b.messages[n] FROM unnest(shown.numbers) AS n) END AS ids
+    SELECT CASE WHEN 0 = ANY(shown.places) THEN b.messages
+        ELSE ARRAY(SELECT b.messages[place] FROM unnest(shown.places) AS place) END AS ids
 ) AS told
-ORDER BY b.last_position
+ORDER BY shown.number
 """
-
-_ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
-
-# `path` is read first and once: joined in `hits`, the planner looks through all blocks for each word found
-# (measured with 1,249 blocks: 43 ms instead of 12).
-_SQL: Final = """
-WITH asked AS (
-    SELECT * FROM unnest(%(words)s::text[]) WITH ORDINALITY AS a (word, number)
-), path AS MATERIALIZED (
-    SELECT id FROM chats_messageblock WHERE {path}
-), hits AS MATERIALIZED (
-    SELECT asked.word, path.id FROM amber_blocks_with(%(queries)s::tsquery[], %(chat)s) AS found
-    JOIN asked USING (number) JOIN path ON path.id = found.id
-), total AS (
-    SELECT count(*)::float8 AS rows FROM path
-), counts AS (
-    SELECT word, count(*)::float8 AS rows FROM hits GROUP BY word
-), best AS (
-    SELECT hits.id FROM hits JOIN counts USING (word) GROUP BY hits.id
-    ORDER BY sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) DESC,
-        hits.id
-    LIMIT {most}
-), chosen AS (
-    SELECT id FROM best {nearest}
-)
-SELECT b.id, b.first_position, b.last_position, b.pieces::text, b.search::text, b.tokens, b.from_at,
-    {similarities}, (SELECT rows FROM total),
-    (SELECT coalesce(jsonb_object_agg(word, rows), '{{}}')::text FROM counts)
-FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
-"""
-
-_NEAREST: Final = f"""UNION (
-        SELECT id FROM chats_messageblock
-        WHERE {_ON_PATH} AND embedding_model_id = %(model)s AND piece_vectors IS NOT NULL
-        ORDER BY vector <=> %(vector)s::halfvec LIMIT {NEAREST_BLOCKS}
-    )"""  # noqa: S608  (no value is formatted in)
-
-_SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
-        SELECT 1 - (piece <=> %(vector)s::halfvec)
-        FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
-    ) END"""
-
-_WORDS_SQL: Final = _SQL.format(path=_ON_PATH, most=MOST_BLOCKS, nearest="", similarities="NULL")
-_WORDS_AND_MEANING_SQL: Final = _SQL.format(
-    path=_ON_PATH, most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES
-)

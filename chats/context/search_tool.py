@@ -16,7 +16,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from amber.lib.errors import Unavailable
-from chats.context.recall import PathSearch, find_messages
+from chats.context.block_search import PathSearch
+from chats.context.recall import find_messages
 from chats.messages import transcript
 from chats.messages.block_paths import last_block
 from chats.messages.block_words import spoken_of

@@ -18,8 +18,9 @@ from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, Turn
 from engine.context.blocks import tail_start
-from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageRole
+from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageFields, MessageRole
 from engine.provider_fields import returned_to
+from engine.tool_calls import CallFields
 from libraries.files.attachments import UNREADABLE, attachment_of
 from libraries.models import File
 
@@ -131,9 +132,11 @@ def as_engine_message(
     """Convert a row. `sender` marks the answering model, which only gets its own fields back;
     `shorten` cuts the text of a file."""
     call = message.tool_call
-    stored = message.provider_fields
-    kept = open_fields(stored, message.organization_id) if stored else None
-    of_message, of_call = returned_to(sender, kept)
+    of_message: MessageFields = {}
+    of_call: CallFields = {}
+    if stored := message.provider_fields:
+        kept = open_fields(stored, message.organization_id)
+        of_message, of_call = returned_to(sender, kept)
     return Message(
         role=message.role,
         content=message.content,

@@ -6,13 +6,13 @@ meant. Beside what was said a piece has the name of the assistant that said it, 
 for the dates it tells (`engine.text.dates`).
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import chain
 from typing import Final
 from uuid import UUID
 
+import orjson
 import regex  # type: ignore[import-untyped]
 
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
@@ -48,7 +48,6 @@ _CHINESE_NAME: Final = regex.compile(
 )
 """Whom one talks of in Chinese: the commonest surnames that hardly begin another word."""
 
-_PLACES: Final = re.compile(r":([\d,]+)")
 _PLAIN: Final = "en"
 """Words are stored as English ones, too: a short question tells no language, and is cut as if it were
 English."""
@@ -204,5 +203,9 @@ def _places_of_literal(search: str, literal: str) -> list[int]:
         at = search.find(literal, at + 1)
     if at < 0:
         return []
-    match = _PLACES.match(search, at + len(literal))
-    return [int(number) - 1 for number in match[1].split(",")] if match else [0]
+    behind = at + len(literal)
+    if not search.startswith(":", behind):
+        return [0]
+    end = search.find(" ", behind)
+    numbers = search[behind + 1 : end if end > 0 else None]
+    return [number - 1 for number in orjson.loads(f"[{numbers}]")]

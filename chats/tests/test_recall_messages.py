@@ -10,12 +10,13 @@ import pytest
 
 from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
-from chats.context.recall import PathSearch, Recall, find_messages, recall
+from chats.context.block_search import PathSearch
+from chats.context.recall import Recall, find_messages, recall
 from chats.context.search_tool import search_conversation
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
 from chats.messages import transcript
-from chats.messages.block_words import INDEX_VERSION, chat_word
+from chats.messages.block_words import INDEX_VERSION, chat_word, places_in
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn
@@ -195,6 +196,47 @@ def test_a_name_leads_to_its_bearer_among_the_latest_messages(chat):
             search, "What does Odile like reading?", today=date(2026, 2, 1), limit=1
         )
     assert [str(each.id) for each in found] == [latest[1].id]
+
+
+def test_a_name_that_only_the_latest_messages_call_leads_to_what_was_said_before_them(chat):
+    rows = talk(chat, 30, (21, "I am reading Piranesi, slowly."), (40, "Odile? I know no Odile"))
+    seal(chat.pk)
+    latest = [
+        Spoken(str(new_id()), "human", text, datetime(2026, 2, 1, tzinfo=UTC), 5)
+        for text in ("Thanks, Odile!", "Thanks, Odile!")
+    ]
+    with for_organization(chat.organization_id):
+        search = PathSearch(chat.pk, 10**6, latest=latest)
+        found = find_messages(
+            search, "What does Odile like reading?", today=date(2026, 2, 1), limit=1
+        )
+    assert [each.id for each in found] == [rows[21].pk]
+
+
+def test_a_block_that_reaches_into_the_tail_is_not_recalled(chat):
+    rows = talk(chat, 60, (4, FACT))
+    seal(chat.pk)
+    first = MessageBlock.objects.filter(chat=chat).earliest("first_position")
+    with for_organization(chat.organization_id):
+        before, behind = (
+            recall(chat.pk, "Which cat did Clara adopt?", before_position=at, limit_tokens=16)
+            for at in (first.last_position, first.last_position + 1)
+        )
+    assert shown(before) == []
+    assert shown(behind) == [rows[4].pk]
+
+
+@pytest.mark.parametrize(
+    ("search", "places"),
+    [
+        ("'bobcat':1 'cat':2,13 'catalogue':3", [1, 12]),
+        ("'at':1 'cat':7", [6]),
+        ("'at' 'cat' 'dog'", [0]),
+        ("'bobcat':1 'catalogue':2", None),
+    ],
+)
+def test_the_places_of_a_word_are_read_from_the_index(search, places):
+    assert places_in(search, {"cat": ["'cat'"]}).get("cat") == places
 
 
 def test_a_long_answer_is_shown_in_part(chat):

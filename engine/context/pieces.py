@@ -7,7 +7,7 @@ question is decided by `engine.context.ranking`.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 from engine.context.blocks import Spoken, line_of
@@ -21,7 +21,7 @@ small budget, and a word counts where it stands."""
 LEAST_PIECE_CHARS: Final = 200
 """What would leave less of a message is not cut off."""
 
-SAME_TIME: Final = timedelta(hours=1)
+SAME_TIME_SECONDS: Final = 3_600
 """Messages with less between them need no time of their own when they are shown together."""
 
 OMISSION: Final = "[…]"
@@ -121,7 +121,7 @@ def show(content: str, pieces: Iterable[MessagePiece], zone: tzinfo = UTC) -> st
 
 def _between(content: str, before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
     is_next = piece.start <= before.end + 1
-    if piece.said_at - before.said_at >= SAME_TIME:
+    if piece.said - before.said >= SAME_TIME_SECONDS:
         time = f"({piece.said_at.astimezone(zone):%Y-%m-%d %H:%M})"
         return f"\n{time}\n" if is_next else f"\n{OMISSION}\n{time}\n"
     return content[before.end : piece.start] if is_next else f"\n{OMISSION}\n"

@@ -4,11 +4,11 @@ A question's word counts for the message that has it, and half, a quarter, an ei
 and three messages away: people answer each other, and only one of them says the word. Nearby occurrences
 add up to at most one full one. A name that one side is called by counts for what
 they said. What is near in meaning is added in standard deviations. Pure; numpy is imported on first use.
-Which blocks are looked at, and how their words are stored, is `chats.context.recall`'s.
+Which blocks are looked at, and how their words are stored, is `chats.context.block_search`'s.
 """
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -170,33 +170,30 @@ def rank_pieces(
         return Ranking()
     offsets = np.cumsum([0, *sizes[:-1]])
     at, size = _slots(blocks, sizes)
-    damping = _damping(np.concatenate([block.lengths for block in blocks]).astype(float))
+    lengths = np.array([*chain.from_iterable(block.lengths for block in blocks)], float)
+    damping = _damping(lengths)
     question = _question_words(asked, conversation)
     speakers = _speakers_called(blocks, asked)
-    score = np.zeros(size)
-    held = np.zeros(size)
-    for word, weight in _weights(asked, conversation).items():
+    weights = _weights(asked, conversation)
+    has = np.zeros((len(weights), size))
+    full = np.zeros((len(weights), size))
+    for row, word in enumerate(weights):
         numbers = _numbers_of([block.places.get(word, ()) for block in blocks], offsets)
-        if word in question.counts:
-            has = np.zeros(size)
-            has[at[numbers]] = 1.0
-            held += question.weight(word) * _reach(has)
+        has[row, at[numbers]] = 1.0
         if word in speakers:
             numbers = _numbers_of([b.said_by.get(speakers[word], ()) for b in blocks], offsets)
-            weight = idf(len(numbers), sum(sizes))
-        full = np.zeros(size)
-        full[at[numbers]] = damping[numbers]
-        score += weight * _spread_out(full)
+            weights[word] = idf(len(numbers), sum(sizes))
+        full[row, at[numbers]] = damping[numbers]
+    score = _add_up(_spread_out(full), weights.values())
+    asked_for = [question.weight(word) if word in question.counts else 0.0 for word in weights]
+    held = _add_up(_reach(has), asked_for)
     near = _standing_out(blocks)
     fused = _fuse(score[at], near, conversation.total)
-    best = np.lexsort((np.arange(len(fused)), -fused))[:MOST_RANKED]
+    best = np.argsort(-fused, kind="stable")[:MOST_RANKED]
     of_block = np.searchsorted(offsets, best, side="right") - 1
-    places = best - offsets[of_block]
-    ranked = {
-        (blocks[number].key, int(place)): float(fused[n])
-        for n, number, place in zip(best, of_block, places, strict=True)
-        if fused[n] > 0
-    }
+    places = (best - offsets[of_block]).tolist()
+    found = zip(of_block.tolist(), places, fused[best].tolist(), strict=True)
+    ranked = {(blocks[number].key, place): score for number, place, score in found if score > 0}
     return Ranking(ranked, _evidence(held[at], near, question, _trust(asked, conversation)))
 
 
@@ -217,10 +214,9 @@ def _numbers_of(places: Sequence[Sequence[int]], offsets: "Places") -> "Places":
     """Return the numbers of pieces, counted through all blocks, that stand at these places of each."""
     import numpy as np
 
-    having = [
-        offset + np.array(some, int) for some, offset in zip(places, offsets, strict=True) if some
-    ]
-    return np.concatenate(having) if having else np.zeros(0, int)
+    flat = np.array([*chain.from_iterable(places)], int)
+    numbers: Places = flat + np.repeat(offsets, [len(some) for some in places])
+    return numbers
 
 
 def _speakers_called(blocks: Sequence[FoundBlock[Any]], asked: Asked) -> dict[str, str]:
@@ -251,25 +247,36 @@ def _damping(lengths: "Numbers") -> "Numbers":
 
 
 def _spread_out(values: "Numbers") -> "Numbers":
-    """Let each value count for its neighbours: as probabilities add up, to at most 1."""
+    """Let each value of a row count for its neighbours: as probabilities add up, to at most 1."""
     rest = 1 - values * NEARNESS[0]
     for distance, share in enumerate(NEARNESS[1:], 1):
         near = 1 - values * share
-        rest[distance:] *= near[:-distance]
-        rest[:-distance] *= near[distance:]
+        rest[..., distance:] *= near[..., :-distance]
+        rest[..., :-distance] *= near[..., distance:]
     spread: Numbers = 1 - rest
     return spread
 
 
 def _reach(has: "Numbers") -> "Numbers":
-    """Return how far each piece stands together with one that has a word."""
+    """Return how far each piece stands together with one that has a row's word."""
     import numpy as np
 
     reached = has * TOGETHER[0]
     for distance, share in enumerate(TOGETHER[1:], 1):
-        reached[distance:] = np.maximum(reached[distance:], has[:-distance] * share)
-        reached[:-distance] = np.maximum(reached[:-distance], has[distance:] * share)
+        shared = has * share
+        reached[:, distance:] = np.maximum(reached[:, distance:], shared[:, :-distance])
+        reached[:, :-distance] = np.maximum(reached[:, :-distance], shared[:, distance:])
     return reached
+
+
+def _add_up(rows: "Numbers", weights: Iterable[float]) -> "Numbers":
+    """Return the sum of the rows, each by its weight."""
+    import numpy as np
+
+    total = np.zeros(rows.shape[1])
+    for row, weight in zip(rows, weights, strict=True):
+        total += weight * row
+    return total
 
 
 def _weights(asked: Asked, conversation: Conversation) -> dict[str, float]:
@@ -312,6 +319,8 @@ def _standing_out(blocks: Sequence[FoundBlock[Any]]) -> "Numbers | None":
     are hardly any."""
     import numpy as np
 
+    if not any(block.similarities for block in blocks):
+        return None
     near = np.concatenate([block.similarities or [np.nan] * len(block.lengths) for block in blocks])
     known = near[~np.isnan(near)]
     if len(known) < MIN_CROWD or not known.std():

@@ -86,6 +86,7 @@ _NUMBERS: Final = {
 }
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
 _DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})?(?!\d)")
 _CHINESE = re.compile(
@@ -351,7 +352,7 @@ def _is_ordinal(tokens: list[re.Match[str]], at: int) -> bool:
 
 
 def _year_at(tokens: list[re.Match[str]], at: int) -> int | None:
-    if not 0 <= at < len(tokens) or not re.fullmatch(r"(?:19|20)\d\d", tokens[at][0]):
+    if not 0 <= at < len(tokens) or not _YEAR.fullmatch(tokens[at][0]):
         return None
     return int(tokens[at][0])
 

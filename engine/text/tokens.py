@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.messages import Part, ProviderMessage, calls_in
+from engine.messages import Part, ProviderMessage, calls_in, is_plain
 from engine.provider_fields import texts_of
 
 if TYPE_CHECKING:
@@ -135,12 +135,18 @@ def _weigh(message: ProviderMessage, count: Callable[[str], int], image_tokens: 
         tokens += count(content)
     else:
         tokens += sum(_weigh_part(part, count, image_tokens) for part in content)
+    if not is_plain(message):
+        tokens += _weigh_calls(message, count) + sum(map(count, texts_of(message)))
+    return tokens
+
+
+def _weigh_calls(message: ProviderMessage, count: Callable[[str], int]) -> int:
+    tokens = count(message["tool_call_id"]) if message["role"] == "tool" else 0
     for call in calls_in(message):
         function = call["function"]
         tokens += CALL_TOKENS + count(call["id"])
         tokens += count(function["name"]) + count(function["arguments"])
-    tokens += sum(map(count, texts_of(message)))
-    return tokens + (count(message["tool_call_id"]) if message["role"] == "tool" else 0)
+    return tokens
 
 
 def _weigh_part(part: Part, count: Callable[[str], int], image_tokens: int) -> int:

@@ -20,6 +20,7 @@ from tests.wall.rows import ALICE, BOB, GUEST, LIBRARY, MALLORY, PEOPLE, WORD, S
 SEARCHES = {
     # function: the table whose ids it returns
     "amber_chunks_with": "libraries_documentchunk",
+    "amber_blocks_before": "chats_messageblock",
     "amber_blocks_with": "chats_messageblock",
     "amber_memories_with": "memory_memory",
     "amber_messages_of": "chats_chatmessage",
@@ -56,9 +57,10 @@ def found(login: "psycopg.Connection[Any]", walled: WalledDatabase, function: st
     queries = sql.SQL("ARRAY[{}::tsquery, {}::tsquery]").format(WORD, "!nowhere")
     ids = walled.rows.ids
     calls: list[Any]
-    if function == "amber_blocks_with":
+    if function in ("amber_blocks_before", "amber_blocks_with"):
+        before = [sql.Literal(2**31 - 1)] if function == "amber_blocks_before" else []
         calls = [
-            sql.SQL("{}, {}").format(queries, sql.Literal(chat and str(chat)))
+            sql.SQL(", ").join([queries, sql.Literal(chat and str(chat)), *before])
             for chat in (*ids["chats_chat"].values(), None)
         ]
     elif function == "amber_chunks_with":

@@ -107,6 +107,8 @@ _Converters = tuple[int, Sequence[Callable[..., Any]], Any]
 def _convert_row(fetched: DbRow, converters: Sequence[_Converters]) -> DbRow:
     row = list(fetched)
     for column, each, expression in converters:
+        if row[column] is None:  # to all of Django's converters of fields, too
+            continue
         for convert in each:
             row[column] = convert(row[column], expression, connection)
     return row

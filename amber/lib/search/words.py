@@ -156,11 +156,12 @@ def asked_words(query: str) -> list[str]:
     found: dict[str, None] = {}
     for match in _TOKEN.finditer(_CLITICS.sub(" ", _normalise(query))):
         run = match["run"]
-        if run:
-            tokens = ["".join(pair) for pair in pairwise(run)]
-        else:
-            tokens = [token for step in _compound_tokens(match[0]) for token in step]
-        found |= dict.fromkeys(map(_cut, tokens))
+        tokens = (
+            map(_cut, map("".join, pairwise(run)))
+            if run
+            else chain.from_iterable(_steps_of(match[0]))
+        )
+        found |= dict.fromkeys(tokens)
         if len(found) >= MAX_QUERY_TERMS:
             break
     return list(found)[:MAX_QUERY_TERMS]

@@ -1,0 +1,260 @@
+"""Search the sealed blocks of a chat's active path for what a question asks for, and rank their messages.
+
+One query finds the blocks that have the question's words, those with the rarest first, and those that are nearest in
+meaning. Where in them a word stands is read from their index of words, so that no text is read.
+`engine.context.ranking` ranks. What of it is shown is decided by `chats.context.recall`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+import orjson
+from django.db import connection
+
+from chats.messages.block_words import (
+    called_word,
+    count_words,
+    literals_of,
+    places_in,
+    places_of,
+    said_by,
+    stored_calls,
+    stored_forms,
+    stored_speech,
+)
+from engine.context.blocks import Spoken, render
+from engine.context.pieces import (
+    FIELDS,
+    TOKENS_AT,
+    WORDS_AT,
+    MessagePiece,
+    cut_run,
+    read_pieces,
+    store_pieces,
+    whole_piece,
+)
+from engine.context.ranking import Asked, Conversation, FoundBlock, Ranking, rank_pieces
+from engine.messages import SPEAKERS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_BLOCKS: Final = 40
+"""Blocks whose messages are ranked, those with the rarest words first: all of a chat of 32,000 tokens. In
+longer ones they hold what is found; each costs 0.04 ms, and as much again if it is shown."""
+
+NEAREST_BLOCKS: Final = 10
+"""Blocks that are ranked because they are near in meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSearch:
+    """What is searched: blocks of a chat's active path that end before a position, and the `latest`
+    messages, which are not sealed yet. `model_id` names the vector's embedding model."""
+
+    chat_id: UUID
+    before_position: int
+    vector: "NDArray[np.float32] | None" = None
+    model_id: UUID | None = None
+    latest: Sequence[Spoken] = ()
+
+
+def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["CutBlock"]]:
+    """Rank the pieces of the blocks that words and vectors find, by the numbers of their blocks among those that
+    are returned, too. The latest messages are a block with the chat's id."""
+    words = asked.all_words
+    values = {
+        "chat": search.chat_id,
+        "before": search.before_position,
+        "queries": literals_of(asked, search.chat_id),
+    }
+    if search.vector is not None and search.model_id is not None:
+        values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
+        rows = _rows(_WORDS_AND_MEANING_SQL, values)
+    else:
+        rows = _rows(_WORDS_SQL, values) if words else []
+    cut = [_cut_block(row) for row in rows]
+    blocks = _found_blocks(rows, cut, asked, may_be_called=bool(search.latest))
+    known = _conversation(blocks, words, *_totals(rows, words))
+    if search.latest:
+        pieces, latest = _cut_latest(search, asked, number=len(cut))
+        cut.append(pieces)
+        counts = {
+            word: count + len(latest.places.get(word, ())) for word, count in known.counts.items()
+        }
+        known = Conversation(known.total + len(latest.lengths), counts)
+        blocks.append(latest)
+    return rank_pieces(blocks, asked, known), cut
+
+
+class _BlockRow(NamedTuple):
+    """A block as `_SQL` returns it. `having` are the numbers of the words that it has, from 1; `total` and `counts`
+    tell how many blocks there are on the path, and how many of them have each word."""
+
+    id: UUID
+    first_position: int
+    last_position: int
+    pieces: str | None
+    search: str
+    tokens: int
+    from_at: datetime
+    similarities: Sequence[float] | None
+    having: Sequence[int] | None
+    total: float
+    counts: str
+
+
+def _totals(rows: Sequence[_BlockRow], words: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+    """Return how many blocks there are on the path, and how many of them have each word."""
+    if not rows:
+        return 0, {}
+    counts = orjson.loads(rows[0].counts)
+    return int(rows[0].total), {words[int(number) - 1]: count for number, count in counts.items()}
+
+
+def _cut_latest(
+    search: PathSearch, asked: Asked, *, number: int
+) -> tuple["CutBlock", FoundBlock[int]]:
+    """Cut the latest messages as a block is, and find in it what is asked for."""
+    content = render(search.latest)
+    cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
+    places = places_of(content, list(cut), search.latest)
+
+    def having(words: Mapping[str, Iterable[str]]) -> dict[str, Sequence[int]]:
+        found = {
+            word: sorted({place for form in forms for place in places.get(form, ())})
+            for word, forms in words.items()
+        }
+        return {word: some for word, some in found.items() if some}
+
+    return cut, FoundBlock(
+        number,
+        cut.lengths,
+        having({word: asked.forms_of(word) for word in asked.all_words}),
+        said_by=having({speaker: [said_by(speaker)] for speaker in SPEAKERS}),
+        called=having({name: map(called_word, asked.forms_of(name)) for name in asked.names}),
+    )
+
+
+class CutBlock(Sequence[MessagePiece]):
+    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown."""
+
+    def __init__(self, pk: UUID, stored: Sequence[int]) -> None:
+        self.id = pk
+        self._stored = stored
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """The words of each piece."""
+        return self._stored[WORDS_AT::FIELDS]
+
+    def tokens_of(self, place: int) -> int:
+        return self._stored[place * FIELDS + TOKENS_AT]
+
+    def __len__(self) -> int:
+        return len(self._stored) // FIELDS
+
+    def __getitem__(self, place: Any) -> Any:
+        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
+
+
+def _cut_block(row: _BlockRow) -> CutBlock:
+    if row.pieces:
+        return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"))
+    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
+    return CutBlock(row.id, store_pieces([whole]))
+
+
+def _found_blocks(
+    rows: Sequence[_BlockRow], cut: Sequence[CutBlock], asked: Asked, *, may_be_called: bool
+) -> list[FoundBlock[int]]:
+    """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
+    what these blocks do not hold."""
+    words, forms, calls = asked.all_words, stored_forms(asked), stored_calls(asked)
+    held = [[words[number - 1] for number in row.having or ()] for row in rows]
+    called = [
+        places_in(row.search, {name: calls[name] for name in some if name in calls})
+        for row, some in zip(rows, held, strict=True)
+    ]
+    speech = stored_speech() if calls and (may_be_called or any(called)) else {}
+    return [
+        FoundBlock(
+            number,
+            cut[number].lengths,
+            places_in(row.search, {word: forms[word] for word in held[number]}),
+            number > 0 and row.first_position == rows[number - 1].last_position + 1,
+            near if (near := row.similarities) and len(near) == len(cut[number].lengths) else (),
+            places_in(row.search, speech),
+            called[number],
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
+def _conversation(
+    blocks: Sequence[FoundBlock[int]],
+    words: Sequence[str],
+    total: int,
+    held_by: Mapping[str, int],
+) -> Conversation:
+    """Estimate the conversation's counts from the blocks at hand: exact if these are all."""
+    scale = max(total / len(blocks), 1.0) if blocks else 1.0
+    counts = {}
+    for word in words:
+        having = [len(block.places[word]) for block in blocks if word in block.places]
+        known = held_by.get(word, 0)
+        counts[word] = round(sum(having) * known / len(having)) if having else known
+    return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
+
+
+def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[_BlockRow]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return [*map(_BlockRow._make, cursor.fetchall())]
+
+
+_ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
+
+_SQL: Final = """
+WITH hits AS MATERIALIZED (
+    SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)
+), total AS (
+    SELECT coalesce(
+        (SELECT max(blocks) FROM hits), (SELECT count(*) FROM chats_messageblock WHERE {path})
+    )::float8 AS rows
+), counts AS (
+    SELECT number, count(*)::float8 AS rows FROM hits GROUP BY number
+), held AS (
+    SELECT hits.id, array_agg(number) AS numbers,
+        sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) AS weight
+    FROM hits JOIN counts USING (number) GROUP BY hits.id
+), best AS (
+    SELECT id FROM held ORDER BY weight DESC, id LIMIT {most}
+), chosen AS (
+    SELECT id FROM best {nearest}
+)
+SELECT b.id, b.first_position, b.last_position, b.pieces::text, b.search::text, b.tokens, b.from_at,
+    {similarities}, held.numbers, (SELECT rows FROM total),
+    (SELECT coalesce(jsonb_object_agg(number, rows), '{{}}')::text FROM counts)
+FROM chosen JOIN chats_messageblock AS b USING (id) LEFT JOIN held USING (id) ORDER BY b.first_position
+"""
+
+_NEAREST: Final = f"""UNION (
+        SELECT id FROM chats_messageblock
+        WHERE {_ON_PATH} AND embedding_model_id = %(model)s AND piece_vectors IS NOT NULL
+        ORDER BY vector <=> %(vector)s::halfvec LIMIT {NEAREST_BLOCKS}
+    )"""  # noqa: S608  (no value is formatted in)
+
+_SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
+        SELECT 1 - (piece <=> %(vector)s::halfvec)
+        FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
+    ) END"""
+
+_WORDS_SQL: Final = _SQL.format(path=_ON_PATH, most=MOST_BLOCKS, nearest="", similarities="NULL")
+_WORDS_AND_MEANING_SQL: Final = _SQL.format(
+    path=_ON_PATH, most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES
+)
