@@ -5,6 +5,7 @@ in a fresh folder. Nothing here measures streams; processes are found and stoppe
 none outlives the bench.
 """
 
+import json
 import os
 import secrets
 import shutil
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
 
 import psutil
 
@@ -183,6 +185,18 @@ class Stand:
             commands = up.commands({**self._environ, **environ})
             supervisor = psutil.Process(process.pid)
             yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
+
+    def drive(self, module: str, *arguments: object, timeout_seconds: float) -> Any:
+        """Run a module in a process with the settings of the Amber that runs; return the JSON of its last line."""
+        done = subprocess.run(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            env={**os.environ, **self.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            timeout=timeout_seconds,
+            check=True,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
 
     def database_url(self) -> str:
         """Return the database's address for its owner, of the Amber that runs, or ran last."""
