@@ -5,10 +5,10 @@ admins see. Grants are served below the row that they are of: `assistants`, `lib
 route them to subclasses of `GrantsView` and `GrantView`.
 """
 
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
@@ -89,11 +89,11 @@ class GrantSerializer(serializers.Serializer[Any]):
     updated_at = serializers.DateTimeField(read_only=True)
 
 
-SharedRows = TypeVar("SharedRows", bound=QuerySet[Any])
-
-GROUP_FILTER: Final = OpenApiParameter(
-    "group_id", UUID, description="Only what is shared with this group."
-)
+SHARED_FILTERS: Final = [
+    OpenApiParameter("q", str, description="Text that the name or description contains."),
+    OpenApiParameter("group_id", UUID, description="Only what is shared with this group."),
+]
+"""What `shared_rows` reads of a request."""
 _NOT_IN_IT: Final = "Only members of the group and admins of the organization see who is in it."
 
 
@@ -240,19 +240,23 @@ class GrantsView(GenericAPIView[Grant]):
         return self.get_paginated_response(GrantSerializer(page, many=True).data)
 
 
-def filter_by_group(rows: SharedRows, request: Request) -> SharedRows:
-    """Return those that are granted to the group that the request names, if it names one.
+def shared_rows(model: Any, request: Request) -> Any:
+    """Return the assistants, libraries or tools that the caller sees, with their access: those of a group if the
+    request names one, those with its words in the name or description.
 
     Raises Invalid, Missing.
     """
-    wanted = request.query_params.get("group_id")
-    if not wanted:
-        return rows
-    try:
-        group_id = UUID(wanted)
-    except ValueError:
-        raise Invalid(fields={"group_id": ["Must be a UUID."]})
-    return rows.filter(grants__group=get_visible(Group, principal_of(request), group_id))
+    principal = principal_of(request)
+    rows = model.objects.visible_to(principal).annotate_access(principal)
+    if wanted := request.query_params.get("group_id"):
+        try:
+            group_id = UUID(wanted)
+        except ValueError:
+            raise Invalid(fields={"group_id": ["Must be a UUID."]})
+        rows = rows.filter(grants__group=get_visible(Group, principal, group_id))
+    if words := request.query_params.get("q", "").strip():
+        rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
+    return rows
 
 
 class GrantView(APIView):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 
 from accounts.api.schema import IDEMPOTENCY_KEY
@@ -34,7 +34,7 @@ from public_api.completions.serializers import CompletionInput
 from public_api.openai.answerers import Answerer, answerer_named, asking_as
 from public_api.openai.answering import CHAT_HEADER, streamed_answer, turn_of, whole_answer
 from public_api.openai.growing_answer import Row
-from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.openai.view import OpenAIView, describe_operation
 from public_api.services import start_turn
 
 ROUTE = "POST /v1/chat/completions"
@@ -43,9 +43,8 @@ ROUTE = "POST /v1/chat/completions"
 class CompletionsView(OrderlyView, OpenAIView):
     bound_keys_may = ("POST",)
 
-    @extend_schema(
-        operation_id="createChatCompletion",
-        auth=KEY,
+    @describe_operation(
+        "createChatCompletion",
         request=CompletionInput,
         parameters=[
             IDEMPOTENCY_KEY,
@@ -56,7 +55,6 @@ class CompletionsView(OrderlyView, OpenAIView):
                 description="Same as `metadata.chat_id`, which takes precedence.",
             ),
         ],
-        tags=[TAG],
         responses={
             (200, "application/json"): OpenApiResponse(
                 OpenApiTypes.OBJECT, description="A chat completion."
@@ -65,7 +63,6 @@ class CompletionsView(OrderlyView, OpenAIView):
                 OpenApiTypes.STR,
                 description="With `stream`: the chunks of the answer, then `[DONE]`.",
             ),
-            **ERRORS,
         },
     )
     def post(self, request: Request) -> DeferredResponse:

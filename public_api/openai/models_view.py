@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +16,7 @@ from amber.lib.rest.wire_serializers import serializer_of
 from assistants.models import Assistant
 from providers.registry import enabled_embedding_models, listed_models
 from public_api.openai.answerers import PREFIX, assistant_named, unknown_model
-from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.openai.view import OpenAIView, describe_operation
 
 MAX_ASSISTANTS: Final = 1_000
 """The most assistants in the list, which has no pages in OpenAI's form."""
@@ -57,11 +57,9 @@ _LIST = inline_serializer(
 class OpenAIModelsView(OpenAIView):
     bound_keys_may = ("GET",)
 
-    @extend_schema(
-        operation_id="listModels",
-        auth=KEY,
-        tags=[TAG],
-        responses={200: _LIST, **ERRORS},
+    @describe_operation(
+        "listModels",
+        responses={200: _LIST},
     )
     def get(self, request: Request) -> Response:
         """List `auto`, the other aliases, embedding models, and `assistant:<slug>`."""
@@ -72,11 +70,9 @@ class OpenAIModelsView(OpenAIView):
 class OpenAIModelView(OpenAIView):
     bound_keys_may = ("GET",)
 
-    @extend_schema(
-        operation_id="retrieveModel",
-        auth=KEY,
-        tags=[TAG],
-        responses={200: OpenAIModelSerializer, **ERRORS},
+    @describe_operation(
+        "retrieveModel",
+        responses={200: OpenAIModelSerializer},
     )
     def get(self, request: Request, model_name: str) -> Response:
         """Show a model by its id; an assistant also as `assistant:<id>`."""
