@@ -97,7 +97,9 @@ async def _chat_with(session: aiohttp.ClientSession, service: Service) -> str:
     """Make a chat whose assistant has the service's function."""
     post = partial(call, session, "POST")
     tool = await post("tools/", {"kind": "discovery", "discovery_url": service.url})
-    assistant = await post("assistants/", {"name": "Waits", "model": "auto"})
+    # Its answers are a stranger's words, after which calls would wait for a person.
+    made = {"name": "Waits", "model": "auto", "untrusted_calls": "allow"}
+    assistant = await post("assistants/", made)
     await post(f"assistants/{assistant['id']}/tools/", {"tool_id": tool["id"]})
     chat = await post("chats/", {"assistant_id": assistant["id"]})
     return str(chat["id"])
