@@ -22,6 +22,7 @@ from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import installation_policy
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.secrets import encrypt_column
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
 from tools.connections.connected import function_names
 from tools.connections.inspection import discover
@@ -35,7 +36,6 @@ from tools.connections.refreshing import (
 )
 from tools.connections.sources import source_of
 from tools.connections.tokens import NOT_CONNECTED, uses_oauth
-from tools.keys import encrypt_api_key
 from tools.models import PastedDocument, Tool, ToolKind
 from tools.source import Discovered
 from tools.wire import tool_wire
@@ -74,7 +74,7 @@ def create_tool(
     document = given.get("document", "")
     _check_address(tool, document)
     tool.options = _validate_options(tool, given.get("options", {}))
-    encrypt_api_key(tool, given.get("api_key", ""))
+    encrypt_column(tool, "api_key", given.get("api_key", ""))
     if uses_oauth(tool):
         _await_connection(tool)
     else:
@@ -102,7 +102,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
     if "options" in changes:
         wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
-        encrypt_api_key(wanted, changes["api_key"])
+        encrypt_column(wanted, "api_key", changes["api_key"])
     keeps_key = "api_key" not in changes
     if keeps_key and uses_oauth(wanted) != uses_oauth(tool):
         check_key_is_not_reused(tool)
