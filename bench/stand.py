@@ -61,7 +61,7 @@ class RunningAmber:
             found[role] = [
                 process
                 for child in children
-                if child.cmdline() == self.commands[role]
+                if _command_of(child) == self.commands[role]
                 for process in (child, *child.children(recursive=True))
             ]
         return found
@@ -94,6 +94,14 @@ class RunningAmber:
             for role, members in self.processes().items()
             for number, each in enumerate(members)
         }
+
+
+def _command_of(process: psutil.Process) -> list[str]:
+    """Return its command line; nothing of one that is gone, as what builds the docs soon is."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def cpu_seconds(process: psutil.Process) -> float:
