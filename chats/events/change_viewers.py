@@ -6,14 +6,14 @@ connection was lost, pages are told `ready` once it is back, since nobody knows 
 """
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.db import DatabaseError, InterfaceError
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from accounts.sign_in.credentials import AnyCredential
 from amber.lib import redis as amber_redis
@@ -124,20 +124,16 @@ class ChangeHub:
                 self._heard.clear()
 
     async def _listen(self, pubsub: PubSub) -> None:
-        """Hand on what comes. Raises RedisError and OSError, also when a PING stays unanswered."""
-        is_asked = False
-        while self._viewers and self._pubsub is pubsub:
-            message: Any = await pubsub.get_message(timeout=_SILENCE_SECONDS)
-            if message is None:
-                if is_asked:
-                    raise RedisTimeoutError("The channels of changes are silent.")
-                await pubsub.ping()
-            elif message["type"] == "message":
-                self._tell(message["channel"], message["data"])
-            elif message["type"] == "subscribe" and message["channel"] in self._viewers:
-                self._heard.add(message["channel"])
-                self._tell(message["channel"], READY)
-            is_asked = message is None
+        """Hand on what comes. Raises RedisError and OSError."""
+        async with aclosing(amber_redis.listen(pubsub, silence_seconds=_SILENCE_SECONDS)) as heard:
+            async for message in heard:
+                if message["type"] == "message":
+                    self._tell(message["channel"], message["data"])
+                elif message["type"] == "subscribe" and message["channel"] in self._viewers:
+                    self._heard.add(message["channel"])
+                    self._tell(message["channel"], READY)
+                if not self._viewers or self._pubsub is not pubsub:
+                    return
 
     def _tell(self, channel: bytes, change: bytes) -> None:
         for viewer in self._viewers.get(channel, ()):
