@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
-from django.db import DatabaseError, InterfaceError
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
@@ -19,7 +18,7 @@ from accounts.sign_in.credentials import AnyCredential
 from amber.lib import redis as amber_redis
 from amber.lib.rest.drain import drain
 from chats.events.changes import READY
-from chats.events.viewers import find_good
+from chats.events.viewers import find_unwelcome
 
 logger = structlog.get_logger(__name__)
 
@@ -140,18 +139,11 @@ class ChangeHub:
             _put(viewer, change)
 
     async def _watch_credentials(self) -> None:
-        """End the streams of those whose credential is no longer valid; of none without Postgres."""
+        """End the streams of those whose credential is no longer valid."""
         while self._viewers:
             await asyncio.sleep(WELCOME_SECONDS)
-            watching = [viewer for mine in self._viewers.values() for viewer in mine]
-            try:
-                good = await find_good({v.credential for v in watching if v.credential})
-            except (DatabaseError, InterfaceError) as exc:
-                logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
-                continue
-            for viewer in watching:
-                if viewer.credential is not None and viewer.credential not in good:
-                    _put(viewer, None)
+            for viewer in await find_unwelcome(self._viewers):
+                _put(viewer, None)
 
 
 def _put(viewer: ChangeViewer, change: bytes | None) -> None:

@@ -19,10 +19,10 @@ import structlog
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.connections import in_thread
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import FetchError, UnsafeAddress
 from amber.lib.secrets import DecryptError, SecretKeyError, decrypt_column, encrypt_column
-from tools.calling.in_thread import in_thread
 from tools.models import Tool
 from tools.outgoing.auth import CredentialError
 
