@@ -42,6 +42,7 @@ from tools.wire import tool_wire
 
 MAX_ASK_FIRST: Final = 256
 NO_NAME: Final = "Tool"
+_SHARING: Final = (AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED)
 
 _COLUMNS: Final = (
     *("name", "description", "discovery_url", "api_key_sealed", "options", "shared"),
@@ -144,7 +145,7 @@ def delete_tool(tool: Tool, *, by: Actor) -> None:
     """Delete the tool with its call log; assistants no longer use it."""
     with for_whole_organization():  # also private ones of others
         Tool.objects.filter(pk=tool.pk).delete()
-    _record_sharing(by, tool, before=tool.shared, after=False)
+    record_switch(by, tool, _SHARING, before=tool.shared, after=False)
 
 
 @transaction.atomic(durable=True)
@@ -152,7 +153,7 @@ def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None, *, by: A
     tool.save(force_insert=True)
     _keep_document(tool, document)
     settle(claim, status=201, answer=tool_wire(tool, Right.OWN))
-    _record_sharing(by, tool, before=False, after=tool.shared)
+    record_switch(by, tool, _SHARING, before=False, after=tool.shared)
 
 
 @transaction.atomic(durable=True)
@@ -167,19 +168,7 @@ def _update(
     if not is_there:
         raise Missing
     _keep_document(tool, document)
-    _record_sharing(by, tool, before=was_shared, after=tool.shared)
-
-
-def _record_sharing(by: Actor, tool: Tool, *, before: bool, after: bool) -> None:
-    record_switch(
-        by,
-        tool,
-        organization_id=tool.organization_id,
-        actions=(AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED),
-        before=before,
-        after=after,
-        label=tool.name,
-    )
+    record_switch(by, tool, _SHARING, before=was_shared, after=tool.shared)
 
 
 def _keep_document(tool: Tool, document: str) -> None:
