@@ -52,7 +52,5 @@ async def search_tavily(
 async def _results(
     asked: ServiceRequest, base_url: str, request: SearchRequest, context: ToolContext
 ) -> list[WebResult]:
-    answer = await ask(
-        asked, what=WHAT, trusting=base_url, context=context, idempotent=True, limits=LIMITS
-    )
+    answer = await ask(asked, what=WHAT, trusting=base_url, context=context, limits=LIMITS)
     return read_results(json_object(answer, what=WHAT).get("results"), count=request.count)
