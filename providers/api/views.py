@@ -20,16 +20,15 @@ from rest_framework.views import APIView
 from accounts.sign_in.authentication import principal_of
 from amber.lib.database.replica import may_be_stale
 from amber.lib.rest.csv_text import CSVRenderer, csv_response
+from amber.lib.rest.day_filters import DEFAULT_DAYS, MAX_DAYS
 from amber.lib.rest.wire import JSONRenderer
 from providers.api.serializers import ModelPageSerializer, UsageGroupSerializer, UsageSerializer
 from providers.models import UsageKind, UsageRecord
 from providers.registry import listed_models
 from providers.usage.names import with_names
 from providers.usage.report import (
-    DEFAULT_DAYS,
     GROUPS,
     MAX_CSV_GROUPS,
-    MAX_DAYS,
     UsageFilters,
     read_groups,
     sum_by_groups,

@@ -16,7 +16,7 @@ from accounts.tenancy.idempotency import once
 from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import PREFER, accepted_headers, prefers_async
-from amber.lib.rest.wire import validate_body
+from amber.lib.rest.wire import validate_body, validate_query
 from public_api.completions.serializers import MAX_USER_CHARS
 from public_api.openai.answerers import answerer_named, asking_as
 from public_api.openai.answering import turn_of, whole_answer
@@ -132,11 +132,10 @@ class ResponseView(OpenAIView):
         """Show the current state of a response. With `stream=true` its events, beginning after the
         one whose number is `starting_after`."""
         turn = response_turn(_caller(request), response_id)
-        given = RetrieveInput(data=request.query_params)
-        given.is_valid(raise_exception=True)
-        if not given.validated_data["stream"]:
+        given = validate_query(RetrieveInput, request)
+        if not given["stream"]:
             return Response(response_of(turn))
-        number: int = given.validated_data["starting_after"]
+        number: int = given["starting_after"]
         return DeferredResponse(
             partial(streamed_response, turn, form_of(turn), number=number, is_kept=True)
         )
@@ -167,9 +166,7 @@ class InputItemsView(OpenAIView):
         """List the input of a response, including earlier items of its conversation. In a stored
         chat only what was new."""
         turn = response_turn(_caller(request), response_id)
-        given = PageInput(data=request.query_params)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
+        wanted = validate_query(PageInput, request)
         items = input_items(turn.pk.hex, asked_of(turn))
         is_descending = wanted["order"] == "desc"
         return Response(
