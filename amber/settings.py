@@ -179,8 +179,7 @@ AMBER_TTS_VOICE_NAME = env.text("AMBER_TTS_VOICE_NAME", "alloy")
 AMBER_TRANSCRIPTION_MODEL = env.text("AMBER_TRANSCRIPTION_MODEL")
 AMBER_TTS_MAX_CHARS = env.integer("AMBER_TTS_MAX_CHARS", 4_000, least=1)
 
-# -- Apps
-# -------------------------------------------------------------------------------------------- Apps
+# -- Apps ----------------------------------------------------------------------------------------
 # without rows that only pages need: not in workers (amber/worker.py), 25 MB each.
 _IS_WORKER = env.text("AMBER_ROLE") == "worker"
 _WEB_APPS = [
@@ -274,8 +273,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # Prices, costs and budgets of money are written with it.
 AMBER_CURRENCY = env.text("AMBER_CURRENCY", "USD")
 
-# -- Postgres and Redis
-# ------------------------------------------------------------------------------
+# -- Postgres and Redis ------------------------------------------------------------------------
 # By role; without an address of its own, a role has that of the one before.
 AMBER_DATABASES = {"app": env.database("DATABASE_URL")}
 AMBER_DATABASES["system"] = env.database("AMBER_SYSTEM_DATABASE_URL", AMBER_DATABASES["app"])
@@ -339,8 +337,7 @@ STATIC_URL = "/static/"
 WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(AMBER_MAX_IMPORT_BYTES, AMBER_MAX_UPLOAD_BYTES)
 
-# -- People
-# ------------------------------------------------------------------------------------------
+# -- People ------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
@@ -392,8 +389,7 @@ ACCOUNT_EMAIL_VERIFICATION = "mandatory" if AMBER_SENDS_MAIL else "none"
 AMBER_RATE_INVITATION_MAIL = env.integer("AMBER_RATE_INVITATION_MAIL", 50)
 DEFAULT_FROM_EMAIL = env.text("AMBER_EMAIL_FROM", "amber@localhost")
 
-# -- REST
-# ----------------------------------------------------------------------------------------------
+# -- REST --------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.sign_in.authentication.PrincipalAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.sign_in.authentication.HasPrincipal"],
@@ -448,8 +444,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
 }
 
-# -- Workers
-# -------------------------------------------------------------------------------------------
+# -- Workers -----------------------------------------------------------------------------------
 CELERY_BROKER_URL = broker_url(REDIS_URL)
 CELERY_BROKER_USE_SSL = broker_tls(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
@@ -480,8 +475,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **broker_options(REDIS_URL),
 }
 
-# -- Time, words, logs
-# -----------------------------------------------------------------------------------
+# -- Time, words, logs -------------------------------------------------------------------------
 USE_TZ = True
 TIME_ZONE = "UTC"
 # What programs read is English: REST, workers, commands. Pages have languages (amber/languages/).

@@ -85,15 +85,7 @@ def record_visibility(
         (_SHARING, was_shared, assistant.shared),
         (_PUBLISHING, was_public, assistant.public),
     ):
-        record_switch(
-            by,
-            assistant,
-            organization_id=assistant.organization_id,
-            actions=actions,
-            before=before,
-            after=after,
-            label=assistant.name,
-        )
+        record_switch(by, assistant, actions, before=before, after=after)
 
 
 @transaction.atomic(durable=True)

@@ -9,7 +9,7 @@ may be slow.
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,7 @@ from bench.report import Finding
 from bench.stand import ROOT, Stand, stand
 from bench.streams import Participants
 
-FOOTPRINT = "footprint"
-INGESTION = "ingestion"
-CONTEXT = "context"
-SEARCH = "search"
-SOAK = "soak"
-ANATOMY = "anatomy"
-FAIRNESS = "fairness"
-IDLE_PAGES = "idle-pages"
-TRACES = "traces"
+FOOTPRINT, SOAK = "footprint", "soak"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
@@ -51,52 +43,48 @@ STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]]
     "long-chat": streams.long_chat,
     "tool-calls": streams.tools_at_once,
 }
+"""What is measured of the same running processes."""
+USUAL: dict[str, Callable[..., list[Finding]]] = {
+    "anatomy": anatomy,
+    "context": context_assembly.context_assembly,
+    "ingestion": ingestion.ingestion,
+    "search": library_search.library_search,
+}
+WHEN_NAMED: dict[str, Callable[..., list[Finding]]] = {
+    "fairness": fairness.fairness,
+    "idle-pages": idle_pages.idle_pages,
+    "traces": tracing_cost.tracing_cost,
+}
 
 
 def main() -> int:
     options = _options()
-    wanted = options.only or [FOOTPRINT, *STREAMS, ANATOMY, CONTEXT, INGESTION, SEARCH]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are stopped
     head = report.machine() | {"quick": options.quick}
-    findings: list[Finding] = []
     with stand() as place, place.provider() as provider_url:
-        if FOOTPRINT in wanted:
-            say(f"{FOOTPRINT}:")
-            findings += footprint.footprint(place, provider_url, is_quick=options.quick)
-        if names := [name for name in STREAMS if name in wanted]:
-            findings += _streams(place, provider_url, names, options)
-        if ANATOMY in wanted:
-            say(f"{ANATOMY}:")
-            findings += anatomy(place, provider_url, is_quick=options.quick)
-        if CONTEXT in wanted:
-            say(f"{CONTEXT}:")
-            findings += context_assembly.context_assembly(
-                place, provider_url, is_quick=options.quick
-            )
-        if INGESTION in wanted:
-            say(f"{INGESTION}:")
-            findings += ingestion.ingestion(place, provider_url, is_quick=options.quick)
-        if SEARCH in wanted:
-            say(f"{SEARCH}:")
-            findings += library_search.library_search(place, provider_url, is_quick=options.quick)
-        if FAIRNESS in wanted:
-            say(f"{FAIRNESS}:")
-            findings += fairness.fairness(place, provider_url, is_quick=options.quick)
-        if IDLE_PAGES in wanted:
-            say(f"{IDLE_PAGES}:")
-            findings += idle_pages.idle_pages(place, provider_url, is_quick=options.quick)
-        if TRACES in wanted:
-            say(f"{TRACES}:")
-            findings += tracing_cost.tracing_cost(provider_url, is_quick=options.quick)
-        if SOAK in wanted:
-            say(f"{SOAK}:")
-            minutes = 1 if options.quick else options.minutes
-            findings += soak.soak(place, provider_url, minutes=minutes, is_dense=options.dense)
+        findings = list(_measure(place, provider_url, options))
     say("\n" + report.table(findings))
     if options.quick:
         say("A smoke run: these numbers say nothing.")
     say(f"\nMore in {report.write(options.out, head, findings)}")
     return int(any("ERRORS" in finding.note for finding in findings))
+
+
+def _measure(place: Stand, provider_url: str, options: argparse.Namespace) -> Iterator[Finding]:
+    wanted = options.only or [FOOTPRINT, *STREAMS, *USUAL]
+    if FOOTPRINT in wanted:  # first, while the folder is empty
+        say(f"{FOOTPRINT}:")
+        yield from footprint.footprint(place, provider_url, is_quick=options.quick)
+    if names := [name for name in STREAMS if name in wanted]:
+        yield from _streams(place, provider_url, names, options)
+    for name, measure in {**USUAL, **WHEN_NAMED}.items():
+        if name in wanted:
+            say(f"{name}:")
+            yield from measure(place, provider_url, is_quick=options.quick)
+    if SOAK in wanted:
+        say(f"{SOAK}:")
+        minutes = 1 if options.quick else options.minutes
+        yield from soak.soak(place, provider_url, minutes=minutes, is_dense=options.dense)
 
 
 def _streams(
@@ -124,19 +112,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[
-            FOOTPRINT,
-            *STREAMS,
-            ANATOMY,
-            CONTEXT,
-            INGESTION,
-            SEARCH,
-            FAIRNESS,
-            IDLE_PAGES,
-            TRACES,
-            SOAK,
-        ],
-        help=f"may be given repeatedly; {FAIRNESS}, {IDLE_PAGES}, {TRACES} and {SOAK} run only when named",
+        choices=[FOOTPRINT, *STREAMS, *USUAL, *WHEN_NAMED, SOAK],
+        help=f"may be given repeatedly; {', '.join(WHEN_NAMED)} and {SOAK} run only when named",
     )
     parser.add_argument(
         "--with",

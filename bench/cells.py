@@ -6,55 +6,22 @@ So a ratio compares runs that lie seconds apart on the same noisy machine.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from bench import loadgen
+from bench.loadgen import Load, Result, Row, Target, cell, say
 from bench.report import Json, median
-from bench.targets import Target
 
 PAUSE_SECONDS = 1.0
 """Between cells: what the last one left to do must not burden the next."""
-FIRST_TOKEN_MS = 150.0
-TOKEN_MS = 20.0
-"""The pace of the provider, a common model's: first token, then 50 tokens a second."""
-
 CpuMeter = Callable[[], dict[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The load of one cell."""
-
-    concurrent: int
-    tokens: int
-    per_worker: int
-    rounds: int
-    is_burst: bool = False
-    """Whether all begin at once, instead of one after the other over the time of one answer."""
-
-    def options(self, *, tokens: int | None = None, per_worker: int | None = None) -> Json:
-        return {
-            "tokens": tokens or self.tokens,
-            "per_worker": per_worker or self.per_worker,
-            "ttft": FIRST_TOKEN_MS,
-            "itl": TOKEN_MS,
-            "stamp": 1,
-            "min_requests": 1,
-            "warm": 0,
-            "burst": self.is_burst,
-            "timeout": 120,
-            "cell_limit": 120,
-            "history": 0,
-            "label": "",
-        }
 
 
 @dataclass(slots=True)
 class Measured:
     """What one target did in all rounds."""
 
-    rows: list[loadgen.Row] = field(default_factory=list)
-    results: list[loadgen.Result] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
     cpu_seconds: list[dict[str, float]] = field(default_factory=list)
     """By role, one a round; empty without a meter."""
     tokens: list[int] = field(default_factory=list)
@@ -109,24 +76,21 @@ async def interleave(
 async def _warm_up(target: Target, load: Load) -> None:
     """Ask once at full concurrency, so that imports, threads and connections are there."""
     await target.prepare(load.concurrent)
-    options = load.options(tokens=5, per_worker=1) | {"burst": True}
-    await loadgen.cell(target.load, load.concurrent, loadgen.Options(**options))
+    await cell(target, replace(load, tokens=5, per_worker=1, is_burst=True))
 
 
 async def _run(target: Target, load: Load, into: Measured, meter: CpuMeter | None) -> None:
     before = meter() if meter else {}
     began = time.monotonic()
-    row, results = await loadgen.cell(
-        target.load, load.concurrent, loadgen.Options(**load.options())
-    )
-    loadgen.say(
+    row, results = await cell(target, load)
+    say(
         f"    {target.name:24} {load.concurrent:3} at once  TTFT {row['ttft_p50']} ms"
         f"  {row['tok_per_s']} tokens/s  errors {row['errors']}"
         f"  load generator {row['loadgen_cpu_share']:.0%} of a core"
         f"  ({time.monotonic() - began:.0f} s)"
     )
     if row["error_kinds"]:
-        loadgen.say(f"        {row['error_kinds']}")
+        say(f"        {row['error_kinds']}")
     if meter:
         after = meter()
         into.cpu_seconds.append({role: after[role] - before.get(role, 0) for role in after})

@@ -1,14 +1,9 @@
 """Measure what composing a turn's context costs in chats of 100 to 100,000 messages, and its
 recall."""
 
-import json
-import os
-import subprocess
-import sys
-
 from bench.loadgen import say
 from bench.report import Finding
-from bench.stand import ROOT, Stand
+from bench.stand import Stand
 
 SIZES = (100, 1_000, 10_000, 100_000)
 QUICK_SIZES = (100, 10_000)
@@ -20,7 +15,7 @@ def context_assembly(stand: Stand, provider_url: str, *, is_quick: bool) -> list
     meanwhile."""
     sizes = QUICK_SIZES if is_quick else SIZES
     with stand.amber(provider_url):
-        rows = _driven(stand, sizes)
+        rows = stand.drive("bench.context_driver", *sizes, timeout_seconds=MAX_SECONDS)
     by_size = {row["messages"]: row for row in rows}
     for row in rows:
         say(f"  {row}")
@@ -48,17 +43,3 @@ def context_assembly(stand: Stand, provider_url: str, *, is_quick: bool) -> list
             note="; ".join(f"{row['messages']:,}: {row['recalled']:.0%}" for row in rows),
         ),
     ]
-
-
-def _driven(stand: Stand, sizes: tuple[int, ...]) -> list[dict[str, float]]:
-    environ = {**os.environ, **stand.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"}
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.context_driver", *map(str, sizes)],
-        env=environ,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        timeout=MAX_SECONDS,
-        check=True,
-    )
-    rows: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    return rows

@@ -16,87 +16,17 @@ from typing import Any
 
 import django
 
-WORDS = [
-    "river",
-    "garden",
-    "window",
-    "morning",
-    "letter",
-    "bridge",
-    "market",
-    "winter",
-    "story",
-    "music",
-    "paper",
-    "silver",
-    "forest",
-    "kitchen",
-    "teacher",
-    "doctor",
-    "island",
-    "ticket",
-    "engine",
-    "shadow",
-    "mirror",
-    "candle",
-    "harbour",
-    "blanket",
-    "pocket",
-    "thunder",
-    "village",
-    "castle",
-    "orange",
-    "puzzle",
-    "rocket",
-    "summer",
-    "anchor",
-    "basket",
-    "circle",
-    "dragon",
-    "farmer",
-]
-NAMES = [
-    "Alva",
-    "Bruno",
-    "Carmen",
-    "Dagny",
-    "Edgar",
-    "Frida",
-    "Gustav",
-    "Hilde",
-    "Ivo",
-    "Jonna",
-    "Kasper",
-    "Linnea",
-    "Matteo",
-    "Nora",
-]
-THINGS = [
-    "boat",
-    "piano",
-    "orchard",
-    "violin",
-    "workshop",
-    "telescope",
-    "bakery",
-    "caravan",
-    "sailplane",
-    "greenhouse",
-]
-PLACES = [
-    "Bergen",
-    "Oaxaca",
-    "Tartu",
-    "Hobart",
-    "Nara",
-    "Lucca",
-    "Ghent",
-    "Cusco",
-    "Ronda",
-    "Turku",
-    "Split",
-    "Zadar",
-]
+WORDS, NAMES, THINGS, PLACES = map(
+    str.split,
+    (
+        "river garden window morning letter bridge market winter story music paper silver forest "
+        "kitchen teacher doctor island ticket engine shadow mirror candle harbour blanket pocket "
+        "thunder village castle orange puzzle rocket summer anchor basket circle dragon farmer",
+        "Alva Bruno Carmen Dagny Edgar Frida Gustav Hilde Ivo Jonna Kasper Linnea Matteo Nora",
+        "boat piano orchard violin workshop telescope bakery caravan sailplane greenhouse",
+        "Bergen Oaxaca Tartu Hobart Nara Lucca Ghent Cusco Ronda Turku Split Zadar",
+    ),
+)
 QUESTION_WORDS, ANSWER_WORDS = 30, 200
 """About 150 tokens a message: a hundred of them fill the tail."""
 ROUNDS = 40

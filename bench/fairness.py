@@ -11,14 +11,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
 
 from bench.loadgen import say
 from bench.report import Finding, median
+from bench.rest import call, signed_in
 from bench.stand import ROOT, RunningAmber, Stand
 
 MANY: Final = 1_000
@@ -62,7 +61,10 @@ async def _fairness(amber: RunningAmber, quiet_key: str, is_quick: bool) -> list
     many, rounds = (200, 1) if is_quick else (MANY, ROUNDS)
     alone: list[float] = []
     beside: list[float] = []
-    async with _client(amber, amber.api_key) as loud, _client(amber, quiet_key) as quiet:
+    limits = aiohttp.TCPConnector(limit=POSTS_AT_ONCE)
+    async with signed_in(amber, connector=limits) as loud, signed_in(amber, quiet_key) as quiet:
+        for each in (loud, quiet):
+            await call(each, "POST", "assistants/", {"name": "Q", "model": "fake-model"})
         await _ask_alone(quiet, 3)  # what is loaded at the first request is nobody's cost
         for number in range(rounds):
             alone += await _ask_alone(quiet, 3 if is_quick else ALONE)
@@ -86,33 +88,15 @@ def _shown(seen: list[float]) -> str:
     return f"{median(seen):.0f}"
 
 
-@asynccontextmanager
-async def _client(amber: RunningAmber, key: str) -> AsyncIterator[aiohttp.ClientSession]:
-    headers = {"Authorization": f"Bearer {key}"}
-    limits = aiohttp.TCPConnector(limit=POSTS_AT_ONCE)
-    async with aiohttp.ClientSession(
-        amber.url, headers=headers, connector=limits, raise_for_status=True
-    ) as client:
-        assistants = await _json(client, "GET", "/api/v1/assistants/")
-        if not assistants["results"]:
-            await _json(client, "POST", "/api/v1/assistants/", {"name": "Q", "model": "fake-model"})
-        yield client
-
-
-async def _json(client: aiohttp.ClientSession, method: str, path: str, body: Any = None) -> Any:
-    async with client.request(method, path, json=body) as answer:
-        return await answer.json()
-
-
 async def _new_chat(client: aiohttp.ClientSession) -> str:
-    assistants = await _json(client, "GET", "/api/v1/assistants/")
+    assistants = await call(client, "GET", "assistants/")
     made = {"assistant_id": assistants["results"][0]["id"]}
-    return str((await _json(client, "POST", "/api/v1/chats/", made))["id"])
+    return str((await call(client, "POST", "chats/", made))["id"])
 
 
 async def _ask(client: aiohttp.ClientSession, chat_id: str) -> Any:
     body = {"content": f"Tell me. [[fake tokens={TOKENS} {PACE}]]"}
-    return (await _json(client, "POST", f"/api/v1/chats/{chat_id}/messages/", body))["turn"]
+    return (await call(client, "POST", f"chats/{chat_id}/messages/", body))["turn"]
 
 
 async def _ask_alone(quiet: aiohttp.ClientSession, times: int) -> list[float]:
@@ -126,7 +110,7 @@ async def _first_token_ms(client: aiohttp.ClientSession) -> float:
     began = time.monotonic()
     body = {"content": f"Tell me. [[fake tokens={TOKENS} {PACE}]]"}
     asked = client.post(
-        f"/api/v1/chats/{chat_id}/messages/", json=body, headers={"Accept": "text/event-stream"}
+        f"chats/{chat_id}/messages/", json=body, headers={"Accept": "text/event-stream"}
     )
     async with asked as stream:
         async for line in stream.content:
@@ -161,7 +145,7 @@ async def _wait_for_end(client: aiohttp.ClientSession, turn: Any) -> None:
 
 
 async def _turn(client: aiohttp.ClientSession, turn: Any) -> Any:
-    return await _json(client, "GET", f"/api/v1/turns/{turn['id']}/")
+    return await call(client, "GET", f"turns/{turn['id']}/")
 
 
 async def _is_waiting(loud: aiohttp.ClientSession, turns: list[Any]) -> bool:

@@ -13,6 +13,7 @@ import psutil
 
 from bench.loadgen import say
 from bench.report import Finding
+from bench.rest import call, signed_in
 from bench.stand import RunningAmber, Stand, cpu_seconds, memory
 
 PAGES: Final = 1_000
@@ -30,8 +31,7 @@ async def _idle_pages(amber: RunningAmber, is_quick: bool) -> list[Finding]:
     """Open the pages one after the other, wait, tell them of changes, and poll instead."""
     count, seconds = (20, 5.0) if is_quick else (PAGES, IDLE_SECONDS)
     web = amber.processes()["web"][0]
-    headers = {"Authorization": f"Bearer {amber.api_key}"}
-    async with aiohttp.ClientSession(amber.url, headers=headers) as client:
+    async with signed_in(amber) as client:
         await _poll(client, 20)  # what is loaded at the first request is nobody's cost
         before_mb = memory(web).rss
         pages = [await _open(amber) for _ in range(count)]
@@ -76,8 +76,7 @@ async def _open(amber: RunningAmber) -> tuple[asyncio.StreamReader, asyncio.Stre
 async def _change(client: aiohttp.ClientSession, last: asyncio.StreamReader) -> float:
     """Make a chat; return the milliseconds until the last page was told of it."""
     began = time.monotonic()
-    async with client.post("/api/v1/chats/", json={}, raise_for_status=True) as answer:
-        made = await answer.json()
+    made = await call(client, "POST", "chats/", {})
     await _read_until(last, made["id"].encode())
     return (time.monotonic() - began) * 1_000
 
@@ -90,8 +89,7 @@ async def _read_until(reader: asyncio.StreamReader, wanted: bytes) -> None:
 
 async def _poll(client: aiohttp.ClientSession, times: int) -> None:
     for _ in range(times):
-        async with client.get("/api/v1/chats/?limit=30", raise_for_status=True) as answer:
-            await answer.read()
+        await call(client, "GET", "chats/?limit=30")
 
 
 def _connections_to_redis(amber: RunningAmber, web: psutil.Process) -> int:

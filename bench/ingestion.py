@@ -20,6 +20,7 @@ import psycopg
 from psycopg import sql
 
 from bench.report import Finding
+from bench.rest import call, signed_in
 from bench.stand import RunningAmber, Stand
 
 DOCUMENT_CHARS = 4_096
@@ -101,7 +102,7 @@ def _index(database: Database) -> None:
 
 
 async def _upload_and_watch(amber: RunningAmber, database: Database, documents: int) -> Watched:
-    async with _session(amber) as session:
+    async with signed_in(amber) as session:
         library_id = await _new_library(session)
         watched, before, began = Watched(), _cpu_seconds(amber), time.monotonic()
         uploading = asyncio.create_task(_upload(session, library_id, documents))
@@ -116,26 +117,16 @@ async def _upload_and_watch(amber: RunningAmber, database: Database, documents: 
     return watched
 
 
-def _session(amber: RunningAmber) -> aiohttp.ClientSession:
-    headers = {"Authorization": f"Bearer {amber.api_key}"}
-    return aiohttp.ClientSession(f"{amber.url}/api/v1/", headers=headers)
-
-
 async def _new_library(session: aiohttp.ClientSession) -> str:
-    async with session.post("libraries/", json={"name": "bench"}) as answer:
-        answer.raise_for_status()
-        return str((await answer.json())["id"])
+    return str((await call(session, "POST", "libraries/", {"name": "bench"}))["id"])
 
 
 async def _upload(session: aiohttp.ClientSession, library_id: str, documents: int) -> None:
     places = asyncio.Semaphore(UPLOADS_AT_ONCE)
 
     async def give(body: dict[str, str]) -> None:
-        async with (
-            places,
-            session.post(f"libraries/{library_id}/documents/", json=body) as answer,
-        ):
-            answer.raise_for_status()
+        async with places:
+            await call(session, "POST", f"libraries/{library_id}/documents/", body)
 
     texts = [new_text() for _ in range(documents)]
     await asyncio.gather(*(give({"name": "bench.txt", "text": text}) for text in texts))
@@ -144,7 +135,7 @@ async def _upload(session: aiohttp.ClientSession, library_id: str, documents: in
 def new_text() -> str:
     """Return 4 KB of sentences; no two texts are the same."""
     chance = random.Random(next(_numbers))
-    words = [f"{start}{end}" for start in _STARTS for end in _ENDS]
+    words = [f"{start}{end}" for start in _STARTS.split() for end in _ENDS]
     sentences: list[str] = []
     while sum(map(len, sentences)) < DOCUMENT_CHARS:
         chosen = chance.choices(words, k=chance.randint(6, 18))
@@ -154,18 +145,7 @@ def new_text() -> str:
     return "".join(sentences)[:DOCUMENT_CHARS]
 
 
-_STARTS = (
-    "pump",
-    "valve",
-    "river",
-    "stone",
-    "light",
-    "paper",
-    "engine",
-    "garden",
-    "window",
-    "iron",
-)
+_STARTS = "pump valve river stone light paper engine garden window iron"
 _ENDS = ("", "s", "ing", "ed", "ly", "ness", "er", "house", "work", "side", "stream", "book")
 
 
@@ -216,7 +196,7 @@ def _suspended(amber: RunningAmber) -> Iterator[None]:
 
 
 async def _filled_library(amber: RunningAmber, documents: int) -> str:
-    async with _session(amber) as session:
+    async with signed_in(amber) as session:
         library_id = await _new_library(session)
         await _upload(session, library_id, documents)
         return library_id

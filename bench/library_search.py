@@ -1,14 +1,10 @@
 """Measure search over 200,000 chunks in 100 organizations, against bare SQL and an exact scan."""
 
-import json
-import os
-import subprocess
-import sys
 from operator import truediv
 
 from bench.loadgen import say
 from bench.report import Finding, Json, median
-from bench.stand import ROOT, Stand
+from bench.stand import Stand
 
 CHUNKS, QUICK_CHUNKS = 200_000, 20_000
 MAX_SECONDS = 3_600
@@ -18,7 +14,8 @@ def library_search(stand: Stand, provider_url: str, *, is_quick: bool) -> list[F
     """Measure beside a running Amber, with its database; its workers have nothing to do
     meanwhile."""
     with stand.amber(provider_url):
-        groups = _driven(stand, QUICK_CHUNKS if is_quick else CHUNKS)
+        chunks = QUICK_CHUNKS if is_quick else CHUNKS
+        groups = stand.drive("bench.search_driver", chunks, timeout_seconds=MAX_SECONDS)
     for group in groups:
         say(f"  {group}")
     asked, own, bare = (
@@ -71,17 +68,3 @@ def _times(group: Json) -> str:
         f"{group['chunks']:,} ({way}): {median(group['search_ms']):.1f} ms,"
         f" by hand {median(group['bare_ms']):.1f}"
     )
-
-
-def _driven(stand: Stand, chunks: int) -> list[Json]:
-    environ = {**os.environ, **stand.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"}
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.search_driver", str(chunks)],
-        env=environ,
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        timeout=MAX_SECONDS,
-        check=True,
-    )
-    groups: list[Json] = json.loads(done.stdout.splitlines()[-1])
-    return groups

@@ -16,9 +16,10 @@ import random
 import re
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import combinations, count
 from typing import Any
 
@@ -27,9 +28,11 @@ import psutil
 import redis
 import uvloop
 
+from bench import rest
 from bench.ingestion import new_text
 from bench.loadgen import say
 from bench.report import Finding
+from bench.rest import signed_in
 from bench.stand import Memory, RunningAmber, Stand, memory
 
 TURNS_AT_ONCE = 20
@@ -109,8 +112,11 @@ def soak(stand: Stand, provider_url: str, *, minutes: float, is_dense: bool) -> 
 
 
 async def _run(state: Soak, amber: RunningAmber, server: redis.Redis) -> None:
-    async with _signed_in(amber) as session:
-        call = _caller(session)
+    timeout = aiohttp.ClientTimeout(READ_SECONDS)
+    # A connection that lay idle may be closed just as it is taken again.
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with signed_in(amber, timeout=timeout, connector=connector) as session:
+        call = partial(rest.call, session)
         people = await _prepare(call)
         async with asyncio.TaskGroup() as group:
             group.create_task(_sample_often(state, amber, server))
@@ -128,27 +134,6 @@ class Prepared:
     readers: Sequence[str]
     """Assistants with a library each."""
     libraries: Sequence[str]
-
-
-@asynccontextmanager
-async def _signed_in(amber: RunningAmber) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(
-        f"{amber.url}/api/v1/",
-        headers={"Authorization": f"Bearer {amber.api_key}"},
-        timeout=aiohttp.ClientTimeout(READ_SECONDS),
-        # A connection that lay idle may be closed just as it is taken again.
-        connector=aiohttp.TCPConnector(limit=0, force_close=True),
-    ) as session:
-        yield session
-
-
-def _caller(session: aiohttp.ClientSession) -> Call:
-    async def call(method: str, path: str, body: Any = None) -> Any:
-        async with session.request(method, path, json=body) as answer:
-            answer.raise_for_status()
-            return await answer.json() if answer.content_type == "application/json" else None
-
-    return call
 
 
 async def _prepare(call: Call) -> Prepared:
@@ -296,7 +281,6 @@ async def _turn_id(stream: aiohttp.StreamReader) -> str:
 
 async def _watch(session: aiohttp.ClientSession, turn_id: str) -> str:
     async with session.get(f"turns/{turn_id}/events/") as answer:
-        answer.raise_for_status()
         return await answer.text()
 
 

@@ -5,6 +5,7 @@ in a fresh folder. Nothing here measures streams; processes are found and stoppe
 none outlives the bench.
 """
 
+import json
 import os
 import secrets
 import shutil
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
 
 import psutil
 
@@ -59,7 +61,7 @@ class RunningAmber:
             found[role] = [
                 process
                 for child in children
-                if child.cmdline() == self.commands[role]
+                if _command_of(child) == self.commands[role]
                 for process in (child, *child.children(recursive=True))
             ]
         return found
@@ -92,6 +94,14 @@ class RunningAmber:
             for role, members in self.processes().items()
             for number, each in enumerate(members)
         }
+
+
+def _command_of(process: psutil.Process) -> list[str]:
+    """Return its command line; nothing of one that is gone, as what builds the docs soon is."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def cpu_seconds(process: psutil.Process) -> float:
@@ -183,6 +193,18 @@ class Stand:
             commands = up.commands({**self._environ, **environ})
             supervisor = psutil.Process(process.pid)
             yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
+
+    def drive(self, module: str, *arguments: object, timeout_seconds: float) -> Any:
+        """Run a module in a process with the settings of the Amber that runs; return the JSON of its last line."""
+        done = subprocess.run(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            env={**os.environ, **self.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            timeout=timeout_seconds,
+            check=True,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
 
     def database_url(self) -> str:
         """Return the database's address for its owner, of the Amber that runs, or ran last."""

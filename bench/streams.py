@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import psutil
 
-from bench.cells import Load, Measured, interleave
+from bench.cells import Measured, interleave
+from bench.loadgen import Load, Target
 from bench.report import Finding, Json
 from bench.stand import RunningAmber, cpu_seconds
-from bench.targets import Target, amber_target, openai_target
+from bench.targets import amber_target, openai_target
 from bench.tool_calls import parallel_calls
 
 

@@ -4,14 +4,10 @@ Amber's chats are made here, outside of what is timed.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import aiohttp
-
-from bench import loadgen
+from bench.loadgen import Row, Target
+from bench.rest import call, signed_in
 from bench.stand import RunningAmber
 
 AT_ONCE = 4
@@ -20,62 +16,51 @@ AT_ONCE = 4
 SEALING_SECONDS = 6
 """An imported chat is sealed in the background at once: longer than five of 1,000 messages take."""
 
-
-@dataclass(slots=True)
-class Target:
-    """Something to ask.
-
-    `prepare(count)` gets ready for so many requests; `load` is loadgen's input.
-    """
-
-    name: str
-    load: loadgen.Row
-    prepare: Callable[[int], Awaitable[None]] = field(default=lambda _: asyncio.sleep(0))
+_FILLER = "earlier talk about rivers, stones and the slow record of rain; " * 4
 
 
 def openai_target(name: str, base_url: str) -> Target:
-    return Target(name, {"name": name, "url": f"{base_url}/chat/completions"})
+    def request(question: str) -> tuple[str, Row]:
+        messages = [{"role": "user", "content": question}]
+        body = {"model": "fake-model", "messages": messages, "stream": True}
+        return f"{base_url}/chat/completions", body
+
+    def text(event: Row) -> str | None:
+        choices: Any = event.get("choices")
+        return choices[0].get("delta", {}).get("content") if choices else None
+
+    return Target(name, request, text)
 
 
 def amber_target(amber: RunningAmber, *, stored: int = 0, name: str = "amber") -> Target:
-    """Return a target that asks in chats which hold `stored` messages."""
-    load: loadgen.Row = {
-        "name": name,
-        "url": amber.url,
-        "driver": str(Path(__file__).with_name("amber_driver.py")),
-        "headers": {"Authorization": f"Bearer {amber.api_key}", "Accept": "text/event-stream"},
-        "body": {"role": "human", "content": "{prompt}"},
-        "text": "text",
-        "chats": [],
-    }
+    """Return a target that asks each question in a chat of its own, which holds `stored` messages."""
+    chats: list[str] = []
+
+    def request(question: str) -> tuple[str, Row]:
+        url = f"{amber.url}/api/v1/chats/{chats.pop()}/messages/"
+        return url, {"role": "human", "content": question}
 
     async def prepare(count: int) -> None:
-        load["chats"] = await _new_chats(amber, count, stored)
+        chats[:] = await _new_chats(amber, count, stored)
         if stored:
             await asyncio.sleep(SEALING_SECONDS)
 
-    return Target(name, load, prepare)
+    headers = {"Authorization": f"Bearer {amber.api_key}", "Accept": "text/event-stream"}
+    return Target(name, request, lambda event: event.get("text"), headers, prepare)
 
 
 async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:
-    headers = {"Authorization": f"Bearer {amber.api_key}"}
     places = asyncio.Semaphore(AT_ONCE)
-    async with aiohttp.ClientSession(f"{amber.url}/api/v1/", headers=headers) as session:
-
-        async def call(method: str, path: str, body: Any = None) -> Any:
-            async with session.request(method, path, json=body) as answer:
-                answer.raise_for_status()
-                return await answer.json()
-
-        assistant_id = (await call("GET", "assistants/"))["results"][0]["id"]
+    async with signed_in(amber) as session:
+        assistant_id = (await call(session, "GET", "assistants/"))["results"][0]["id"]
 
         async def new_chat() -> str:
             async with places:
                 if not stored:
-                    made = await call("POST", "chats/", {"assistant_id": assistant_id})
+                    made = await call(session, "POST", "chats/", {"assistant_id": assistant_id})
                     return str(made["id"])
                 given = {"assistant_id": assistant_id, "messages": _messages(stored)}
-                made = await call("POST", "chats/import/?again=true", given)
+                made = await call(session, "POST", "chats/import/?again=true", given)
                 return str(made["chats"][0]["chat"]["id"])
 
         return await asyncio.gather(*(new_chat() for _ in range(count)))
@@ -83,6 +68,7 @@ async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:
 
 def _messages(count: int) -> list[dict[str, str]]:
     """Return questions and answers of 200 characters, in turn."""
-    roles = {"user": "human", "assistant": "assistant"}
-    earlier = loadgen.history(count, "")[:-1]
-    return [{"role": roles[m["role"]], "content": m["content"]} for m in earlier]
+    return [
+        {"role": "assistant" if n % 2 else "human", "content": f"{n}: {_FILLER}"[:200]}
+        for n in range(count)
+    ]

@@ -14,16 +14,17 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from bench.cells import Load, Measured, interleave
+from bench.cells import Measured, interleave
+from bench.loadgen import Load
 from bench.report import Finding
-from bench.stand import stand
+from bench.stand import Stand, stand
 from bench.targets import amber_target
 
 SAMPLED = "0.1"
 OFF, ON = "amber", "amber, traces of 10%"
 
 
-def tracing_cost(provider_url: str, *, is_quick: bool) -> list[Finding]:
+def tracing_cost(_: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
     """Return the CPU for 1,000 tokens with traces of one turn in ten, against that without."""
     load = Load(concurrent=32, tokens=100, per_worker=3, rounds=10)
     if is_quick:

@@ -1,14 +1,11 @@
 """Keep what people think of answers, and count it for the organization's admins."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from datetime import UTC
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import TruncDate
-from django.utils import timezone
 
 from accounts.principal import Principal
 from amber.lib.errors import Invalid, Missing
@@ -17,9 +14,6 @@ from chats.messages import transcript
 from chats.messages.wire import FeedbackTotalWire
 from chats.models import ChatMessage, Feedback, FeedbackValue
 from engine.messages import MessageRole
-
-DEFAULT_DAYS: Final = 30
-MAX_DAYS: Final = 366
 
 
 @transaction.atomic(durable=True)
@@ -64,34 +58,6 @@ def _giver(principal: Principal) -> Any:
     return None if principal.guest_id is not None else principal.user
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackFilters:
-    """The feedback to list or count; `since` and `until` are days in UTC, both included."""
-
-    since: date | None = None
-    until: date | None = None
-    equal: Mapping[str, Any] | None = None
-
-    def with_both_dates(self) -> "FeedbackFilters":
-        """Return filters with both dates: the last DEFAULT_DAYS if none are given.
-
-        Raises Invalid for more than MAX_DAYS.
-        """
-        until = self.until or timezone.now().date()
-        since = self.since or until - timedelta(days=DEFAULT_DAYS - 1)
-        if (until - since).days >= MAX_DAYS:
-            raise Invalid(fields={"from": [f"A report covers at most {MAX_DAYS} days."]})
-        return FeedbackFilters(since, until, self.equal)
-
-    def applied_to(self, rows: "QuerySet[Feedback]") -> "QuerySet[Feedback]":
-        wanted = Q(**dict(self.equal or {}))
-        if self.since is not None:
-            wanted &= Q(created_at__gte=_midnight(self.since))
-        if self.until is not None:
-            wanted &= Q(created_at__lt=_midnight(self.until + timedelta(days=1)))
-        return rows.filter(wanted)
-
-
 def count_by_day(rows: "QuerySet[Feedback]") -> list[FeedbackTotalWire]:
     """Return how many were given up and down, by day and assistant, the newest day first.
 
@@ -118,7 +84,3 @@ def count_by_day(rows: "QuerySet[Feedback]") -> list[FeedbackTotalWire]:
         }
         for each in counted
     ]
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

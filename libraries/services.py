@@ -32,6 +32,7 @@ from providers.models import EmbeddingModel
 from providers.registry import default_embedding_model
 
 DEFAULT_NAME: Final = "My documents"
+_SHARING: Final = (AuditAction.LIBRARY_SHARED, AuditAction.LIBRARY_UNSHARED)
 
 
 def create_library(
@@ -59,7 +60,7 @@ def create_library(
             _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library, Right.OWN))
-            _record_sharing(principal.actor, library, before=False, after=library.shared)
+            record_switch(principal.actor, library, _SHARING, before=False, after=library.shared)
     except IntegrityError:
         raise Conflict from None  # two became the default at once
     return library
@@ -95,7 +96,7 @@ def delete_library(library: Library, *, by: Actor) -> None:
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
     transaction.on_commit(partial(enqueue_erasure))
-    _record_sharing(by, library, before=library.shared, after=False)
+    record_switch(by, library, _SHARING, before=library.shared, after=False)
 
 
 @transaction.atomic(durable=True)
@@ -142,23 +143,11 @@ def _write_changes(
             library.save(update_fields=[*changes, "updated_at"])
             if model is not None:
                 _set_wanted_model(library, model)
-            _record_sharing(by, library, before=was_shared, after=library.shared)
+            record_switch(by, library, _SHARING, before=was_shared, after=library.shared)
     except IntegrityError:
         raise Conflict from None
     if library.next_embedding_model_id is not None and switching.finish_switch(library.pk):
         library.refresh_from_db()
-
-
-def _record_sharing(by: Actor, library: Library, *, before: bool, after: bool) -> None:
-    record_switch(
-        by,
-        library,
-        organization_id=library.organization_id,
-        actions=(AuditAction.LIBRARY_SHARED, AuditAction.LIBRARY_UNSHARED),
-        before=before,
-        after=after,
-        label=library.name,
-    )
 
 
 def _resolve_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,13 +32,12 @@ from amber.lib.operator_pages.cells import (
 from amber.lib.operator_pages.columns import Reference, reference_of
 from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import Tone
-from amber.lib.secrets import DecryptError
+from amber.lib.secrets import DecryptError, encrypt_column
 from engine.provider.model import ProviderError
 from providers import services
 from providers.budgets import reservations
 from providers.budgets.counters import annotate_used, open_counters
 from providers.budgets.operator_form import BudgetForm
-from providers.keys import encrypt_api_key
 from providers.models import (
     OFFLINE_URL,
     Budget,
@@ -137,9 +136,9 @@ class ProviderAdmin(OperatorAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if form.cleaned_data["api_key"]:
-            encrypt_api_key(obj, form.cleaned_data["api_key"])
+            encrypt_column(obj, "api_key", form.cleaned_data["api_key"])
         elif form.cleaned_data["forget_api_key"]:
-            encrypt_api_key(obj, "")
+            encrypt_column(obj, "api_key", "")
         super().save_model(request, obj, form, change)
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -31,8 +31,8 @@ AUTO_ALIAS = "auto"
 
 
 class Provider(Row):
-    """A service that models are reached at. The encrypted columns are bound to this row
-    (`providers.keys`).
+    """A service that models are reached at. The encrypted columns are bound to this row. Only
+    `providers.registry` and `providers.services` decrypt them.
 
     `preset` is a name in `providers.presets`, or blank. `environment_sealed` holds what the environment said when it last created or changed this row;
     it is blank for providers made by hand.

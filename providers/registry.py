@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.errors import Unavailable
+from amber.lib.secrets import decrypt_column
 from amber.lib.tracing import spans
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.provider.model import Model, ModelProfile, ParameterRules, SystemPosition, Usage
@@ -28,7 +29,6 @@ from engine.provider.speech import OpenAISpeech
 from engine.provider.transcription import OpenAITranscription
 from engine.provider_fields import sender_of
 from providers.calls.traced import TracedEmbedder, TracedModel
-from providers.keys import decrypt_api_key
 from providers.models import (
     AUTO_ALIAS,
     OFFLINE_URL,
@@ -171,7 +171,7 @@ def engine_model(row: LanguageModel) -> Model:
         model = OpenAIModel(
             profile_of(row),
             base_url=row.provider.base_url,
-            api_key=decrypt_api_key(row.provider),
+            api_key=decrypt_column(row.provider, "api_key"),
             connect_seconds=settings.AMBER_CONNECT_SECONDS,
         )
     return TracedModel(model, base_url=_base_url(row.provider)) if spans.is_on() else model
@@ -202,7 +202,7 @@ def _embedder(
         row.upstream_id,
         row.dimensions,
         base_url=row.provider.base_url,
-        api_key=decrypt_api_key(row.provider),
+        api_key=decrypt_column(row.provider, "api_key"),
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
         retry_policy=retry_policy,
         on_usage=on_usage,
@@ -215,7 +215,7 @@ def _base_url(provider: Provider) -> str:
 
 def api_key_of(provider: Provider) -> str:
     """Return the key to ask the provider itself with. Raises DecryptError."""
-    return decrypt_api_key(provider)
+    return decrypt_column(provider, "api_key")
 
 
 def engine_speech() -> OpenAISpeech | None:
@@ -230,7 +230,7 @@ def engine_speech() -> OpenAISpeech | None:
         settings.AMBER_TTS_MODEL,
         settings.AMBER_TTS_VOICE_NAME,
         base_url=provider.base_url,
-        api_key=decrypt_api_key(provider),
+        api_key=decrypt_column(provider, "api_key"),
         max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
@@ -247,7 +247,7 @@ def engine_transcription() -> OpenAITranscription | None:
     return OpenAITranscription(
         settings.AMBER_TRANSCRIPTION_MODEL,
         base_url=provider.base_url,
-        api_key=decrypt_api_key(provider),
+        api_key=decrypt_column(provider, "api_key"),
         connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
 

@@ -12,9 +12,8 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from amber.lib.errors import Invalid
-from amber.lib.secrets import DecryptError
+from amber.lib.secrets import DecryptError, decrypt_column, encrypt_column
 from engine.provider.embedding import OFFLINE_DIMENSIONS
-from providers import keys
 from providers.environment import ProviderEnvironment, read_environment
 from providers.known_models import NamedModel
 from providers.models import AUTO_ALIAS, OFFLINE_URL, EmbeddingModel, LanguageModel, Provider
@@ -149,8 +148,8 @@ def _apply_environment(now: ProviderEnvironment) -> None:
         provider.base_url = now.base_url
         provider.preset = preset_at(now.base_url)
     if now.api_key != before.api_key:
-        keys.encrypt_api_key(provider, now.api_key)
-    keys.encrypt_environment(provider, now.as_text())
+        encrypt_column(provider, "api_key", now.api_key)
+    encrypt_column(provider, "environment", now.as_text())
     provider.save()
     _apply_model(provider, now, before)
     _apply_vision_model(provider, now, before)
@@ -168,7 +167,7 @@ def _environment_provider() -> tuple[Provider, ProviderEnvironment]:
         name = f"{ENVIRONMENT_PROVIDER} (OPENAI_BASE_URL)" if taken else ENVIRONMENT_PROVIDER
         return Provider(name=name), ProviderEnvironment()
     try:
-        return provider, ProviderEnvironment.from_text(keys.decrypt_environment(provider))
+        return provider, ProviderEnvironment.from_text(decrypt_column(provider, "environment"))
     except DecryptError:
         logger.warning("environment_unreadable", provider=provider.name)
         return provider, ProviderEnvironment()

@@ -27,7 +27,7 @@ from public_api.openai.messages import (
     prompts_of,
     to_input,
 )
-from public_api.openai.sent_images import erase_images, unsaved_images
+from public_api.openai.sent_images import unsaved_images
 
 
 def start_turn(
@@ -83,8 +83,7 @@ def _stateless(
     expired_at = timezone.now() + timedelta(seconds=settings.AMBER_STATELESS_KEEP_SECONDS)
     first = len(before)  # so that no two replies of the conversation have one id
     images = images_of(messages, first=first)
-    files = unsaved_images(caller, images, expired_at=expired_at)
-    try:
+    with unsaved_images(caller, images, expired_at=expired_at) as files:
         ids = {place: str(file.pk) for place, file in files.items()}
         return start_stateless_turn(
             caller,
@@ -94,9 +93,6 @@ def _stateless(
             files=list(files.values()),
             claim=claim,
         )
-    except BaseException:
-        erase_images(files)
-        raise
 
 
 def _in_chat(
@@ -115,8 +111,7 @@ def _in_chat(
     first = 0 if chat is None else after_last_answer(messages)
     options = replace(options, prompts=(*options.prompts, *prompts_of(messages)))
     images = images_of(messages[first:], first=first)
-    files = unsaved_images(caller, images, expired_at=None)
-    try:
+    with unsaved_images(caller, images, expired_at=None) as files:
         ids = {place: str(file.pk) for place, file in files.items()}
         given = to_input(messages[first:], ids, first=first)
         entries = [entry for entry in given if entry["role"] != "system"]
@@ -132,6 +127,3 @@ def _in_chat(
             files=list(files.values()),
             claim=claim,
         )
-    except BaseException:
-        erase_images(files)
-        raise

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from amber.docs_site.diagrams import FOLDER, SCHEMES, Diagram, diagrams_of, is_drawn
+from amber.docs_site.hooks import FOLDER, SCHEMES, Diagram, diagrams_of, is_drawn
 from tests.e2e.browser import chromium
 
 DOCS: Final = FOLDER.parent

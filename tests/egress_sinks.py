@@ -277,7 +277,11 @@ def _deliver(world: World, url: str, *, moved_to: str = "") -> None:
 
 def send_image(world: World, url: str) -> str:
     image = {"messages.0.content.0": RemoteImage(url)}
-    return said(lambda: unsaved_images(world.persona.principal, image, expired_at=None))
+    try:
+        with unsaved_images(world.persona.principal, image, expired_at=None):
+            return ""
+    except AmberError as error:
+        return said_of(error)
 
 
 def send_image_redirected(world: World, url: str) -> str:

@@ -14,8 +14,7 @@ from mkdocs.exceptions import Abort
 
 from amber.docs_site import place
 from amber.docs_site.build import build_site
-from amber.docs_site.diagrams import diagrams_of, is_drawn
-from amber.docs_site.hooks import on_page_markdown
+from amber.docs_site.hooks import diagrams_of, is_drawn, on_page_markdown
 from amber.docs_site.place import ROOT
 from amber.web import docs_pages
 from amber.web.openapi_introduction import INTRODUCTION

@@ -22,6 +22,7 @@ from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import installation_policy
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.secrets import encrypt_column
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
 from tools.connections.connected import function_names
 from tools.connections.inspection import discover
@@ -35,13 +36,13 @@ from tools.connections.refreshing import (
 )
 from tools.connections.sources import source_of
 from tools.connections.tokens import NOT_CONNECTED, uses_oauth
-from tools.keys import encrypt_api_key
 from tools.models import PastedDocument, Tool, ToolKind
 from tools.source import Discovered
 from tools.wire import tool_wire
 
 MAX_ASK_FIRST: Final = 256
 NO_NAME: Final = "Tool"
+_SHARING: Final = (AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED)
 
 _COLUMNS: Final = (
     *("name", "description", "discovery_url", "api_key_sealed", "options", "shared"),
@@ -74,7 +75,7 @@ def create_tool(
     document = given.get("document", "")
     _check_address(tool, document)
     tool.options = _validate_options(tool, given.get("options", {}))
-    encrypt_api_key(tool, given.get("api_key", ""))
+    encrypt_column(tool, "api_key", given.get("api_key", ""))
     if uses_oauth(tool):
         _await_connection(tool)
     else:
@@ -102,7 +103,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
     if "options" in changes:
         wanted.options = _validate_options(wanted, changes["options"])
     if "api_key" in changes:
-        encrypt_api_key(wanted, changes["api_key"])
+        encrypt_column(wanted, "api_key", changes["api_key"])
     keeps_key = "api_key" not in changes
     if keeps_key and uses_oauth(wanted) != uses_oauth(tool):
         check_key_is_not_reused(tool)
@@ -144,7 +145,7 @@ def delete_tool(tool: Tool, *, by: Actor) -> None:
     """Delete the tool with its call log; assistants no longer use it."""
     with for_whole_organization():  # also private ones of others
         Tool.objects.filter(pk=tool.pk).delete()
-    _record_sharing(by, tool, before=tool.shared, after=False)
+    record_switch(by, tool, _SHARING, before=tool.shared, after=False)
 
 
 @transaction.atomic(durable=True)
@@ -152,7 +153,7 @@ def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None, *, by: A
     tool.save(force_insert=True)
     _keep_document(tool, document)
     settle(claim, status=201, answer=tool_wire(tool, Right.OWN))
-    _record_sharing(by, tool, before=False, after=tool.shared)
+    record_switch(by, tool, _SHARING, before=False, after=tool.shared)
 
 
 @transaction.atomic(durable=True)
@@ -167,19 +168,7 @@ def _update(
     if not is_there:
         raise Missing
     _keep_document(tool, document)
-    _record_sharing(by, tool, before=was_shared, after=tool.shared)
-
-
-def _record_sharing(by: Actor, tool: Tool, *, before: bool, after: bool) -> None:
-    record_switch(
-        by,
-        tool,
-        organization_id=tool.organization_id,
-        actions=(AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED),
-        before=before,
-        after=after,
-        label=tool.name,
-    )
+    record_switch(by, tool, _SHARING, before=was_shared, after=tool.shared)
 
 
 def _keep_document(tool: Tool, document: str) -> None:

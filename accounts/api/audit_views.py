@@ -1,7 +1,5 @@
 """Serve the audit log over REST, to the organization's owners and admins in person; read only."""
 
-from typing import Any
-
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -11,50 +9,27 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.audit.reading import AuditEventWire, apply_filters, events_wire, lines_of
+from accounts.audit.reading import AuditEventWire, events_wire, lines_of
 from accounts.audit.recording import record
 from accounts.audit_actions import AuditAction
 from accounts.models import AuditEvent, Organization
-from accounts.principal import Principal
-from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from accounts.sign_in.authentication import HasPrincipal, InPerson, admin_of
 from accounts.tenancy.access import get_visible
-from amber.lib.errors import Forbidden
 from amber.lib.json_text.stream import json_lines_response
-from amber.lib.rest.wire import JSONRenderer
+from amber.lib.rest.day_filters import DayFields, DayFilters
+from amber.lib.rest.wire import JSONRenderer, validate_query
 from amber.lib.rest.wire_serializers import serializer_of
 
 AuditEventSerializer = serializer_of(AuditEventWire)
 
 
-class AuditFilters(serializers.Serializer[Any]):
+class AuditFilters(DayFields):
     action = serializers.ChoiceField(choices=AuditAction.choices, required=False)
     actor_user_id = serializers.UUIDField(required=False, help_text="Who did it.")
     target_kind = serializers.CharField(
         max_length=40, required=False, help_text="Such as `assistant`, `api_key` or `user`."
     )
     target_id = serializers.UUIDField(required=False, help_text="What it was done to.")
-
-    def get_fields(self) -> dict[str, Any]:
-        """Add the days; `from` cannot be the name of an attribute."""
-        return super().get_fields() | {
-            "from": serializers.DateField(required=False, help_text="The first day, in UTC."),
-            "to": serializers.DateField(required=False, help_text="The last day, in UTC."),
-        }
-
-
-def _require_admin(request: Request) -> Principal:
-    """Return who asks. Raises Forbidden unless it is an owner or admin in person."""
-    principal = principal_of(request)
-    if not principal.is_admin:
-        raise Forbidden
-    return principal
-
-
-def _read_filters(request: Request) -> dict[str, Any]:
-    """Return what the query string asks for. Raises ValidationError."""
-    filters = AuditFilters(data=request.query_params)
-    filters.is_valid(raise_exception=True)
-    return dict(filters.validated_data)
 
 
 class AuditView(GenericAPIView[AuditEvent]):
@@ -63,8 +38,9 @@ class AuditView(GenericAPIView[AuditEvent]):
     @extend_schema(parameters=[AuditFilters], responses=AuditEventSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List what was done in the organization, newest first. Owners and admins only."""
-        rows = AuditEvent.objects.visible_to(_require_admin(request))
-        page = self.paginate_queryset(apply_filters(rows, _read_filters(request)))
+        rows = AuditEvent.objects.visible_to(admin_of(request))
+        filters = DayFilters.of(validate_query(AuditFilters, request))
+        page = self.paginate_queryset(filters.applied_to(rows))
         return self.get_paginated_response(events_wire(page or []))
 
 
@@ -91,16 +67,16 @@ class AuditExportView(APIView):
 
         The export is itself an event, and the last one that it can contain.
         """
-        principal = _require_admin(request)
-        filters = _read_filters(request)
+        principal = admin_of(request)
+        said = validate_query(AuditFilters, request)
         organization = get_visible(Organization, principal, principal.organization_id)
         number = record(
             principal.actor,
             AuditAction.AUDIT_EXPORTED,
             organization,
             organization_id=organization.pk,
-            detail={name: str(value) for name, value in filters.items()},
+            detail={name: str(value) for name, value in said.items()},
         )
         rows = AuditEvent.objects.visible_to(principal).filter(number__lte=number)
-        events = lines_of(apply_filters(rows, filters))
+        events = lines_of(DayFilters.of(said).applied_to(rows))
         return json_lines_response(events, filename="amber-audit.jsonl")

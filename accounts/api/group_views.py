@@ -5,23 +5,18 @@ admins see. Grants are served below the row that they are of: `assistants`, `lib
 route them to subclasses of `GrantsView` and `GrantView`.
 """
 
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import group_services
-from accounts.api.group_serializers import (
-    EndedGrantsSerializer,
-    GrantSerializer,
-    GroupMemberSerializer,
-    GroupSerializer,
-)
 from accounts.models import Grant, Group, GroupMember, Membership
 from accounts.principal import Principal
 from accounts.sign_in.authentication import (
@@ -31,14 +26,74 @@ from accounts.sign_in.authentication import (
     principal_of,
 )
 from accounts.tenancy.access import get_managed, get_visible, get_writable
+from accounts.tenant_rows import Right
 from amber.lib.errors import Forbidden, Invalid, Missing
 from amber.lib.rest.wire import validate_body
 
-SharedRows = TypeVar("SharedRows", bound=QuerySet[Any])
+MAX_DESCRIPTION_CHARS = 2_000
 
-GROUP_FILTER: Final = OpenApiParameter(
-    "group_id", UUID, description="Only what is shared with this group."
-)
+
+class GroupSerializer(serializers.ModelSerializer[Group]):
+    member_count = serializers.IntegerField(read_only=True)
+    is_member = serializers.BooleanField(read_only=True, help_text="Whether you are in it.")
+
+    class Meta:
+        model = Group
+        fields = [
+            "id",
+            "name",
+            "description",
+            "member_count",
+            "is_member",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = ["id", "created_at", "updated_at"]
+        extra_kwargs = {
+            "name": {
+                "help_text": "Unique in the organization, whether in small or in capital letters."
+            },
+            "description": {"max_length": MAX_DESCRIPTION_CHARS},
+        }
+
+
+class EndedGrantsSerializer(serializers.Serializer[Any]):
+    """What a deleted group leaves behind: nothing but this number."""
+
+    ended_grants = serializers.IntegerField(
+        help_text="How many assistants, libraries and tools the group could use or edit."
+    )
+
+
+class GroupMemberSerializer(serializers.ModelSerializer[GroupMember]):
+    email = serializers.EmailField(source="user.email", read_only=True)
+    name = serializers.CharField(source="user.name", read_only=True)
+
+    class Meta:
+        model = GroupMember
+        fields = ["user_id", "email", "name", "created_at"]
+        read_only_fields = fields
+
+
+class GrantSerializer(serializers.Serializer[Any]):
+    """A group and what it may do with the row."""
+
+    group_id = serializers.UUIDField(read_only=True)
+    group_name = serializers.CharField(source="group.name", read_only=True)
+    right = serializers.ChoiceField(
+        choices=[Right.USE, Right.EDIT],
+        help_text="`use`: see it and use it. `edit`: change it, too, but neither share nor delete "
+        "it.",
+    )
+    created_at = serializers.DateTimeField(read_only=True)
+    updated_at = serializers.DateTimeField(read_only=True)
+
+
+SHARED_FILTERS: Final = [
+    OpenApiParameter("q", str, description="Text that the name or description contains."),
+    OpenApiParameter("group_id", UUID, description="Only what is shared with this group."),
+]
+"""What `shared_rows` reads of a request."""
 _NOT_IN_IT: Final = "Only members of the group and admins of the organization see who is in it."
 
 
@@ -185,19 +240,23 @@ class GrantsView(GenericAPIView[Grant]):
         return self.get_paginated_response(GrantSerializer(page, many=True).data)
 
 
-def filter_by_group(rows: SharedRows, request: Request) -> SharedRows:
-    """Return those that are granted to the group that the request names, if it names one.
+def shared_rows(model: Any, request: Request) -> Any:
+    """Return the assistants, libraries or tools that the caller sees, with their access: those of a group if the
+    request names one, those with its words in the name or description.
 
     Raises Invalid, Missing.
     """
-    wanted = request.query_params.get("group_id")
-    if not wanted:
-        return rows
-    try:
-        group_id = UUID(wanted)
-    except ValueError:
-        raise Invalid(fields={"group_id": ["Must be a UUID."]})
-    return rows.filter(grants__group=get_visible(Group, principal_of(request), group_id))
+    principal = principal_of(request)
+    rows = model.objects.visible_to(principal).annotate_access(principal)
+    if wanted := request.query_params.get("group_id"):
+        try:
+            group_id = UUID(wanted)
+        except ValueError:
+            raise Invalid(fields={"group_id": ["Must be a UUID."]})
+        rows = rows.filter(grants__group=get_visible(Group, principal, group_id))
+    if words := request.query_params.get("q", "").strip():
+        rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
+    return rows
 
 
 class GrantView(APIView):

@@ -4,8 +4,7 @@ Names are looked up while reading and are no part of what is hashed: an erased p
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -26,17 +25,6 @@ class AuditEventWire(CanonicalEvent):
     actor_name: Annotated[str, "The person's email address today, or `Erased person`."]
     target_name: Annotated[str, "The target's label; for people their email address today."]
     hash: str
-
-
-def apply_filters(rows: QuerySet[AuditEvent], said: Mapping[str, Any]) -> QuerySet[AuditEvent]:
-    """Limit events to what was asked for: equal columns, and days in UTC, both included."""
-    equal = {name: value for name, value in said.items() if name not in ("from", "to")}
-    rows = rows.filter(**equal)
-    if since := said.get("from"):
-        rows = rows.filter(created_at__gte=_utc(since, time.min))
-    if until := said.get("to"):
-        rows = rows.filter(created_at__lte=_utc(until, time.max))
-    return rows
 
 
 def in_order(rows: QuerySet[AuditEvent]) -> Iterator[list[AuditEvent]]:
@@ -74,7 +62,3 @@ def _event_wire(event: AuditEvent, emails: Mapping[UUID, str]) -> AuditEventWire
 
 def _emails_of(ids: Collection[UUID]) -> dict[UUID, str]:
     return dict(User.objects.filter(pk__in=ids).values_list("pk", "email"))
-
-
-def _utc(day: date, at: time) -> datetime:
-    return datetime.combine(day, at, UTC)

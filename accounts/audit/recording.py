@@ -8,7 +8,7 @@ ids alone.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -78,19 +78,13 @@ def record(
 
 
 def record_switch(
-    by: Actor,
-    target: Model,
-    *,
-    organization_id: UUID,
-    actions: tuple[AuditAction, AuditAction],
-    before: bool,
-    after: bool,
-    label: str,
+    by: Actor, row: Any, actions: tuple[AuditAction, AuditAction], *, before: bool, after: bool
 ) -> None:
-    """Append an event if something was switched; `actions` are that of on, and that of off."""
+    """Append an event if something was switched of a tenant's named row; `actions` are that of on, and that of
+    off."""
     if before != after:
         action = actions[0] if after else actions[1]
-        record(by, action, target, organization_id=organization_id, label=label)
+        record(by, action, row, organization_id=row.organization_id, label=row.name)
 
 
 def record_for_person(by: Actor, action: AuditAction, user: User) -> None:

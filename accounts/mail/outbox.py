@@ -20,7 +20,7 @@ from django.utils import timezone
 from accounts.mail.texts import NOTICES, Details
 from accounts.models import MailStatus, Membership, OutgoingMail, Role, User
 from amber.lib.ids import new_id
-from amber.lib.secrets import decrypt, encrypt
+from amber.lib.secrets import cell_of, decrypt, encrypt_column
 from amber.lib.workers.queue import enqueue
 
 logger = structlog.get_logger(__name__)
@@ -29,7 +29,6 @@ GATHERED: Final = timedelta(minutes=15)
 """What fails together, as the documents of an upload, is told in one mail."""
 MAX_GATHERED: Final = 20
 """How many of them are named."""
-_COLUMN: Final = "accounts_outgoingmail.details"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +127,12 @@ def post_to_all(kind: str, to: Iterable[Recipient], **about: Any) -> None:
 
 def seal_details(mail: OutgoingMail, details: Details) -> None:
     """Set the row's encrypted details, without saving."""
-    mail.details_sealed = encrypt(
-        orjson.dumps(details).decode(),
-        table=_COLUMN,
-        pk=mail.pk,
-        organization_id=mail.organization_id,
-    )
+    encrypt_column(mail, "details", orjson.dumps(details).decode())
 
 
 def open_details(mail: OutgoingMail) -> dict[str, Any]:
     """Return what the words are made of. Raises DecryptError."""
-    opened = decrypt(
-        mail.details_sealed, table=_COLUMN, pk=mail.pk, organization_id=mail.organization_id
-    )
+    opened = decrypt(mail.details_sealed, **cell_of(mail, "details"))
     details: dict[str, Any] = orjson.loads(opened)
     return details
 

@@ -69,60 +69,57 @@ def _invitation(details: Details) -> MailText:
 
 
 def _address_proof(details: Details) -> MailText:
-    return MailText(
-        subject=_("Confirm your email address"),
-        paragraphs=(
-            _("Somebody, hopefully you, signed up at {platform} with this address.").format(
-                platform=platform_name()
-            ),
-            _("Confirm it, then sign in."),
-        ),
+    return _of_an_account(
+        details,
+        _("Confirm your email address"),
+        _("Somebody, hopefully you, signed up at {platform} with this address."),
+        _("Confirm it, then sign in."),
         button=_("Confirm the address"),
-        address=details["address"],
         note=_("If it was not you, ignore this mail: the address is not used then."),
     )
 
 
 def _password_reset(details: Details) -> MailText:
-    return MailText(
-        subject=_("Choose a new password"),
-        paragraphs=(
-            _(
-                "Somebody, hopefully you, asked for a new password for your account at {platform}."
-            ).format(platform=platform_name()),
-        ),
+    return _of_an_account(
+        details,
+        _("Choose a new password"),
+        _("Somebody, hopefully you, asked for a new password for your account at {platform}."),
         button=_("Choose a new password"),
-        address=details["address"],
         note=_("If it was not you, ignore this mail: your password stays as it is."),
     )
 
 
 def _account_exists(details: Details) -> MailText:
-    return MailText(
-        subject=_("You have an account already"),
-        paragraphs=(
-            _(
-                "Somebody, hopefully you, tried to sign up at {platform} with this address. It has an "
-                "account already: sign in with your password, or choose a new one."
-            ).format(platform=platform_name()),
+    return _of_an_account(
+        details,
+        _("You have an account already"),
+        _(
+            "Somebody, hopefully you, tried to sign up at {platform} with this address. It has an "
+            "account already: sign in with your password, or choose a new one."
         ),
         button=_("Choose a new password"),
-        address=details["address"],
         note=_("If it was not you, ignore this mail: nothing was changed."),
     )
 
 
 def _no_account(details: Details) -> MailText:
-    return MailText(
-        subject=_("There is no account with this address"),
-        paragraphs=(
-            _(
-                "Somebody, hopefully you, asked for a new password at {platform}. There is no account with "
-                "this address. Did you sign up with another one?"
-            ).format(platform=platform_name()),
+    return _of_an_account(
+        details,
+        _("There is no account with this address"),
+        _(
+            "Somebody, hopefully you, asked for a new password at {platform}. There is no account with "
+            "this address. Did you sign up with another one?"
         ),
         note=_("If it was not you, ignore this mail."),
     )
+
+
+def _of_an_account(
+    details: Details, subject: str, *paragraphs: str, button: str = "", note: str
+) -> MailText:
+    said = tuple(each.format(platform=platform_name()) for each in paragraphs)
+    address = details["address"] if button else ""
+    return MailText(subject, said, button=button, address=address, note=note)
 
 
 def _account_change(details: Details) -> MailText:

@@ -328,3 +328,11 @@ def principal_of(request: Request) -> Principal:
     if not isinstance(request.auth, Principal):
         raise NotAuthenticated
     return request.auth
+
+
+def admin_of(request: Request) -> Principal:
+    """Return the principal of a request, an owner or admin. Raises Forbidden for others."""
+    principal = principal_of(request)
+    if not principal.is_admin:
+        raise Forbidden
+    return principal

@@ -30,12 +30,11 @@ from amber.backups import programs
 from amber.backups.archive import read_manifest, unpack
 from amber.backups.backup import sha256_of
 from amber.backups.programs import BackupError
-from amber.lib.secrets import DecryptError
+from amber.lib.secrets import DecryptError, decrypt_column
 from amber.lib.storage.files import FileStorage, file_storage
 from amber.lib.storage.folder import FolderStorage
 from amber.lib.storage.moving import MovingStorage
 from libraries.models import File
-from providers.keys import decrypt_api_key
 from providers.models import Provider
 
 SESSION_SECONDS: Final = 2.0
@@ -264,7 +263,7 @@ def _locked_keys() -> list[str]:
     locked = []
     for provider in Provider.objects.exclude(api_key_sealed="").order_by("name"):
         try:
-            decrypt_api_key(provider)
+            decrypt_column(provider, "api_key")
         except DecryptError:
             locked.append(provider.name)
     return locked

@@ -25,7 +25,7 @@ Redis must not hold anything that cannot be rebuilt from Postgres.
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, cast
 from urllib.parse import quote
 from uuid import UUID
@@ -35,6 +35,7 @@ import redis
 import redis.asyncio
 from django.conf import settings
 from hiredis import pack_command
+from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.asyncio.sentinel import SentinelConnectionPool as AsyncSentinelPool
@@ -124,6 +125,21 @@ async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
     if isinstance(done, redis.RedisError):  # one was refused before any was executed
         raise next(each for each in answers if isinstance(each, redis.RedisError))
     return list(done)
+
+
+async def listen(pubsub: PubSub, *, silence_seconds: float) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield what comes on the channels, for ever. After a silence Redis is pinged, so that a half-open connection
+    is noticed within twice the time. Raises RedisError and OSError."""
+    is_asked = False
+    while True:
+        message: Any = await pubsub.get_message(timeout=silence_seconds)
+        if message is not None:
+            yield message
+        elif is_asked:
+            raise redis.TimeoutError("The channels are silent.")
+        else:
+            await pubsub.ping()
+        is_asked = message is None
 
 
 def pack(*commands: Sequence[Any]) -> bytes:

@@ -6,6 +6,8 @@ decrypted.
 
     v1.<key id>.<base64url(nonce + ciphertext + tag)>
 
+Rows keep such texts in columns `…_sealed` (`encrypt_column`, `decrypt_column`).
+
 The key ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
 32`). The first key encrypts, every key decrypts: put a new key in front, encrypt every
 secret again, drop the old key. Passphrases are refused: whoever has the database could
@@ -34,7 +36,7 @@ import string
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
@@ -111,15 +113,41 @@ def decrypt(
         raise DecryptError("The encrypted secret is damaged or belongs to another row.") from None
 
 
-def add_mac(message: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes:
+def encrypt_column(row: Any, column: str, text: str) -> None:
+    """Set `<column>_sealed` of a row, without saving: the text, encrypted for it. Empty stays empty.
+
+    Raises SecretKeyError.
+    """
+    setattr(row, f"{column}_sealed", encrypt(text, **cell_of(row, column)) if text else "")
+
+
+def decrypt_column(row: Any, column: str) -> str:
+    """Return the text in `<column>_sealed` of a row; empty stays empty.
+
+    Raises DecryptError, SecretKeyError.
+    """
+    encrypted = getattr(row, f"{column}_sealed")
+    return decrypt(encrypted, **cell_of(row, column)) if encrypted else ""
+
+
+def cell_of(row: Any, column: str) -> dict[str, Any]:
+    """Return what a text in this column of the row is encrypted for, and for nothing else."""
+    return {
+        "table": f"{row._meta.db_table}.{column}",
+        "pk": row.pk,
+        "organization_id": getattr(row, "organization_id", None),
+    }
+
+
+def add_mac(message: bytes, *, purpose: str) -> bytes:
     """Return the message followed by its MAC. Anybody can read it, only this ring can make it."""
-    return message + _mac(_keys_in_order(keys)[0][1], purpose, message)
+    return message + _mac(_keys_in_order(None)[0][1], purpose, message)
 
 
-def check_mac(signed: bytes, *, purpose: str, keys: Sequence[str] | None = None) -> bytes | None:
+def check_mac(signed: bytes, *, purpose: str) -> bytes | None:
     """Return the message; None unless a key of the ring made its MAC for this purpose."""
     message, mac = signed[:-MAC_BYTES], signed[-MAC_BYTES:]
-    for _, key in _keys_in_order(keys):
+    for _, key in _keys_in_order(None):
         if hmac.compare_digest(_mac(key, purpose, message), mac):
             return message
     return None

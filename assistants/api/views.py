@@ -3,14 +3,13 @@
 from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db.models import Q
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
+from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import check_sharing, get_managed, get_visible, get_writable
@@ -42,22 +41,11 @@ class _OfAssistants(GenericAPIView[Assistant]):
 
 
 class AssistantsView(_OfAssistants):
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("q", str, description="Text that the name or description contains."),
-            GROUP_FILTER,
-        ],
-        responses=AssistantSerializer(many=True),
-    )
+    @extend_schema(parameters=SHARED_FILTERS, responses=AssistantSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List the assistants that are yours, shared, or shared with a group of yours, newest
         first."""
-        principal = principal_of(request)
-        rows = Assistant.objects.visible_to(principal).annotate_access(principal)
-        rows = filter_by_group(rows, request)
-        if words := request.query_params.get("q", "").strip():
-            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(shared_rows(Assistant, request))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(responses={201: AssistantSerializer})

@@ -3,13 +3,13 @@
 import pytest
 
 from accounts.group_services import grant_right
+from amber.lib.secrets import encrypt_column
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
 from assistants.turn_config import toolbox_of, turn_config_of
 from tests.personas import OPERATOR, Persona, join, new_group
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
-from tools.keys import encrypt_api_key
 from tools.models import Tool
 from tools.protocol import ToolContext
 from tools.tests.tool_service import function
@@ -108,7 +108,7 @@ def test_a_key_that_cannot_be_read_takes_one_tool_away(bob, bound, new_assistant
     assistant = new_assistant(bob)
     bound(assistant, bob, "a", api_key_sealed="v1.lost.key")
     tool = bound(assistant, bob, "b")
-    encrypt_api_key(tool, "k")
+    encrypt_column(tool, "api_key", "k")
     tool.save()
     assert names_of(assistant) == ["b"]
 

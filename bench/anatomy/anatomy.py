@@ -12,10 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import loadgen
 from bench.anatomy.recorder import FOLDER
-from bench.cells import FIRST_TOKEN_MS, Load, interleave
-from bench.loadgen import say
+from bench.cells import interleave
+from bench.loadgen import FIRST_TOKEN_MS, Load, Result, say
 from bench.report import Finding
 from bench.stand import ROOT, Stand
 from bench.targets import amber_target
@@ -76,7 +75,7 @@ def anatomy(place: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]
     ]
 
 
-def _turn_of(result: loadgen.Result, lines: Iterable[Line]) -> Turn | None:
+def _turn_of(result: Result, lines: Iterable[Line]) -> Turn | None:
     if result.way_in is None or result.ttft is None or result.total is None:
         return None
     sent_us = result.start

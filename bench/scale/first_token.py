@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
-from bench.cells import FIRST_TOKEN_MS, Load, Measured, interleave
-from bench.loadgen import say
+from bench.cells import Measured, interleave
+from bench.loadgen import FIRST_TOKEN_MS, Load, say
 from bench.report import Finding
 from bench.scale import server
 from bench.stand import ROOT, RunningAmber, Stand, stand

@@ -118,9 +118,3 @@ def chunks(world: World) -> list[tuple[int, str, Any]]:
 
 def chunk_tsvector(counted: Any, library_word: str) -> bytes:
     return tsvector_bytes({**counted, library_word: 1})
-
-
-def question_of(world: World) -> str:
-    """Return a question to messages: a word of a topic and one that is common."""
-    topic = int(world.rng.integers(TOPICS))
-    return f"{world.words[world.topics[topic][0]]} {world.words[int(world.rng.integers(20, 200))]}"

@@ -6,15 +6,15 @@ without tools; memory and CPU around viewers of one long answer. docs/capacity.m
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import Any, Final
 
 import aiohttp
 import psycopg
 import redis
 
-from bench.cells import Load, interleave
-from bench.loadgen import say
+from bench.cells import interleave
+from bench.loadgen import Load, Target, say
+from bench.rest import call, signed_in
 from bench.stand import RunningAmber, Stand, cpu_seconds, memory, stand
 from bench.targets import amber_target
 
@@ -51,7 +51,7 @@ async def _measure(place: Stand, amber: RunningAmber) -> dict[str, float]:
 # -- Turns -----------------------------------------------------------------------------------------
 
 
-async def _turns(place: Stand, amber: RunningAmber, target: Any) -> dict[str, float]:
+async def _turns(place: Stand, amber: RunningAmber, target: Target) -> dict[str, float]:
     turns = TURNS.concurrent * (TURNS.per_worker + 1)  # one each to warm up
     server = redis.Redis.from_url(place.remembered()["REDIS_URL"])
     before, used = _stored(place), amber.cpu_seconds()
@@ -94,7 +94,7 @@ def _redis_keys(server: "redis.Redis") -> dict[str, float]:
     }
 
 
-async def _many(amber: RunningAmber, target: Any) -> dict[str, float]:
+async def _many(amber: RunningAmber, target: Target) -> dict[str, float]:
     """Return the memory that more turns at once need, over that of eight."""
     before = _megabytes(amber)
     peak = dict(before)
@@ -120,16 +120,15 @@ def _megabytes(amber: RunningAmber) -> dict[str, float]:
 
 async def _viewers(amber: RunningAmber) -> dict[str, float]:
     """Open viewers of one answer of 50 tokens a second; return what one more costs the web process."""
-    headers = {"Authorization": f"Bearer {amber.api_key}"}
     web = amber.processes()["web"][0]
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(amber.url, headers=headers, connector=connector) as client:
+    async with signed_in(amber, connector=connector) as client:
         path = await _long_turn(client)
-        alone = await _cpu_of(web, VIEWED_SECONDS)
+        alone = await _cpu_of(web)
         before = memory(web).rss
         viewers = [asyncio.create_task(_view(client, path)) for _ in range(VIEWERS)]
         await asyncio.sleep(5)
-        watched = await _cpu_of(web, VIEWED_SECONDS)
+        watched = await _cpu_of(web)
         held = memory(web).rss - before
         for viewer in viewers:
             viewer.cancel()
@@ -141,29 +140,23 @@ async def _viewers(amber: RunningAmber) -> dict[str, float]:
 
 
 async def _long_turn(client: aiohttp.ClientSession) -> str:
-    async def post(path: str, body: Mapping[str, Any]) -> Any:
-        async with client.post(path, json=body, raise_for_status=True) as answer:
-            return await answer.json()
-
-    async with client.get("/api/v1/assistants/", raise_for_status=True) as answer:
-        assistant = (await answer.json())["results"][0]["id"]
-    chat = await post("/api/v1/chats/", {"assistant_id": assistant})
+    assistant = (await call(client, "GET", "assistants/"))["results"][0]["id"]
+    chat = await call(client, "POST", "chats/", {"assistant_id": assistant})
     asked = {"role": "human", "content": "[[fake tokens=4000 ttft=100 itl=20]] Tell me more."}
-    posted = await post(f"/api/v1/chats/{chat['id']}/messages/", asked)
-    return f"/api/v1/turns/{posted['turn']['id']}/events/"
+    posted = await call(client, "POST", f"chats/{chat['id']}/messages/", asked)
+    return f"turns/{posted['turn']['id']}/events/"
 
 
 async def _view(client: aiohttp.ClientSession, path: str) -> None:
     async with client.get(path, headers={"Accept": "text/event-stream"}) as answer:
-        answer.raise_for_status()
         async for _ in answer.content.iter_any():
             pass
 
 
-async def _cpu_of(process: Any, seconds: float) -> float:
-    """Return the share of a core that it uses for so long."""
+async def _cpu_of(process: Any) -> float:
+    """Return the share of a core that it uses for VIEWED_SECONDS."""
     used, began = cpu_seconds(process), time.monotonic()
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(VIEWED_SECONDS)
     return (cpu_seconds(process) - used) / (time.monotonic() - began)
 
 

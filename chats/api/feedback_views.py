@@ -10,15 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.principal import Principal
-from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from accounts.sign_in.authentication import HasPrincipal, InPerson, admin_of, principal_of
 from accounts.tenancy.access import get_visible
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Forbidden
-from amber.lib.rest.wire import validate_body
+from amber.lib.rest.day_filters import DayFields, DayFilters
+from amber.lib.rest.wire import validate_body, validate_query
 from amber.lib.rest.wire_serializers import serializer_of
 from chats import feedback_services as services
-from chats.feedback_services import FeedbackFilters
 from chats.messages.wire import (
     FeedbackTotalWire,
     FeedbackWire,
@@ -59,17 +57,10 @@ class FeedbackInput(serializers.Serializer[Feedback]):
         return attrs
 
 
-class _Counted(serializers.Serializer[Any]):
+class _Counted(DayFields):
     """Filters by assistant and day."""
 
     assistant_id = serializers.UUIDField(required=False)
-
-    def get_fields(self) -> dict[str, Any]:
-        """Add the days; `from` cannot be the name of an attribute."""
-        return super().get_fields() | {
-            "from": serializers.DateField(required=False, help_text="The first day, in UTC."),
-            "to": serializers.DateField(required=False, help_text="The last day, in UTC."),
-        }
 
 
 class _Listed(_Counted):
@@ -110,8 +101,8 @@ class FeedbackView(GenericAPIView[Feedback]):
     @extend_schema(parameters=[_Listed], responses=GivenFeedbackSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List what people think of answers, newest first. Owners and admins only."""
-        rows = Feedback.objects.visible_to(_require_admin(request)).select_related("assistant")
-        wanted = _read_filters(_Listed, request).applied_to(rows)
+        rows = Feedback.objects.visible_to(admin_of(request)).select_related("assistant")
+        wanted = DayFilters.of(validate_query(_Listed, request)).applied_to(rows)
         with for_whole_organization():
             page = self.paginate_queryset(wanted)
             return self.get_paginated_response([given_feedback_wire(each) for each in page or ()])
@@ -126,23 +117,7 @@ class FeedbackTotalsView(APIView):
 
         Without dates: the last 30 days; at most 366.
         """
-        rows = Feedback.objects.visible_to(_require_admin(request))
-        wanted = _read_filters(_Counted, request).with_both_dates().applied_to(rows)
+        rows = Feedback.objects.visible_to(admin_of(request))
+        filters = DayFilters.of(validate_query(_Counted, request)).with_both_dates()
         with for_whole_organization():
-            return Response({"results": services.count_by_day(wanted)})
-
-
-def _require_admin(request: Request) -> Principal:
-    """Return who asks. Raises Forbidden unless it is an owner or admin in person."""
-    principal = principal_of(request)
-    if not principal.is_admin:
-        raise Forbidden
-    return principal
-
-
-def _read_filters(shape: type[serializers.Serializer[Any]], request: Request) -> FeedbackFilters:
-    """Return what the query string asks for. Raises ValidationError."""
-    filters = shape(data=request.query_params)
-    filters.is_valid(raise_exception=True)
-    said = dict(filters.validated_data)
-    return FeedbackFilters(said.pop("from", None), said.pop("to", None), said)
+            return Response({"results": services.count_by_day(filters.applied_to(rows))})

@@ -6,20 +6,19 @@ connection was lost, pages are told `ready` once it is back, since nobody knows 
 """
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import structlog
-from django.db import DatabaseError, InterfaceError
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from accounts.sign_in.credentials import AnyCredential
 from amber.lib import redis as amber_redis
 from amber.lib.rest.drain import drain
 from chats.events.changes import READY
-from chats.events.viewers import find_good
+from chats.events.viewers import find_unwelcome
 
 logger = structlog.get_logger(__name__)
 
@@ -124,38 +123,27 @@ class ChangeHub:
                 self._heard.clear()
 
     async def _listen(self, pubsub: PubSub) -> None:
-        """Hand on what comes. Raises RedisError and OSError, also when a PING stays unanswered."""
-        is_asked = False
-        while self._viewers and self._pubsub is pubsub:
-            message: Any = await pubsub.get_message(timeout=_SILENCE_SECONDS)
-            if message is None:
-                if is_asked:
-                    raise RedisTimeoutError("The channels of changes are silent.")
-                await pubsub.ping()
-            elif message["type"] == "message":
-                self._tell(message["channel"], message["data"])
-            elif message["type"] == "subscribe" and message["channel"] in self._viewers:
-                self._heard.add(message["channel"])
-                self._tell(message["channel"], READY)
-            is_asked = message is None
+        """Hand on what comes. Raises RedisError and OSError."""
+        async with aclosing(amber_redis.listen(pubsub, silence_seconds=_SILENCE_SECONDS)) as heard:
+            async for message in heard:
+                if message["type"] == "message":
+                    self._tell(message["channel"], message["data"])
+                elif message["type"] == "subscribe" and message["channel"] in self._viewers:
+                    self._heard.add(message["channel"])
+                    self._tell(message["channel"], READY)
+                if not self._viewers or self._pubsub is not pubsub:
+                    return
 
     def _tell(self, channel: bytes, change: bytes) -> None:
         for viewer in self._viewers.get(channel, ()):
             _put(viewer, change)
 
     async def _watch_credentials(self) -> None:
-        """End the streams of those whose credential is no longer valid; of none without Postgres."""
+        """End the streams of those whose credential is no longer valid."""
         while self._viewers:
             await asyncio.sleep(WELCOME_SECONDS)
-            watching = [viewer for mine in self._viewers.values() for viewer in mine]
-            try:
-                good = await find_good({v.credential for v in watching if v.credential})
-            except (DatabaseError, InterfaceError) as exc:
-                logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
-                continue
-            for viewer in watching:
-                if viewer.credential is not None and viewer.credential not in good:
-                    _put(viewer, None)
+            for viewer in await find_unwelcome(self._viewers):
+                _put(viewer, None)
 
 
 def _put(viewer: ChangeViewer, change: bytes | None) -> None:

@@ -11,18 +11,18 @@ was signed out, is refused.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 import structlog
-from asgiref.sync import sync_to_async
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError
 from redis.exceptions import RedisError
 
 from accounts.sign_in.credentials import AnyCredential, still_good
 from amber.lib import redis as amber_redis
+from amber.lib.database.connections import threaded
 from amber.lib.database.tenant import across_tenants
 from amber.lib.rest.drain import drain
 from chats.events import open_streams
@@ -232,22 +232,32 @@ class Hub:
                         _put(viewer, None)
 
     async def _watch_credentials(self) -> None:
-        """Refuse viewers whose credential is no longer valid.
-
-        Without Postgres nobody is refused.
-        """
         while self._viewers:
             await asyncio.sleep(WELCOME_SECONDS)
-            watching = [v for all_ in self._viewers.values() for v in all_]
-            try:
-                good = await find_good({v.credential for v in watching if v.credential})
-            except (DatabaseError, InterfaceError) as exc:
-                logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
-                continue
-            for viewer in watching:
-                if viewer.credential is not None and viewer.credential not in good:
-                    viewer.is_refused = True
-                    _put(viewer, None)
+            for viewer in await find_unwelcome(self._viewers):
+                viewer.is_refused = True
+                _put(viewer, None)
+
+
+class Watching(Protocol):
+    """A viewer of either hub."""
+
+    @property
+    def credential(self) -> AnyCredential | None: ...
+
+
+AnyViewer = TypeVar("AnyViewer", bound=Watching)
+
+
+async def find_unwelcome(viewers: Mapping[bytes, Collection[AnyViewer]]) -> list[AnyViewer]:
+    """Return those whose credential is no longer valid; nobody while Postgres is away."""
+    watching = [viewer for mine in viewers.values() for viewer in mine]
+    try:
+        good = await find_good({v.credential for v in watching if v.credential})
+    except (DatabaseError, InterfaceError) as exc:
+        logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
+        return []
+    return [v for v in watching if v.credential is not None and v.credential not in good]
 
 
 def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
@@ -277,24 +287,18 @@ def _knows_more(state: tuple[str, int] | None, seq: int) -> bool:
 
 
 # A hub's tasks begin with its first viewer, and so act for that one's tenant; but they look after all.
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
-    try:
-        with across_tenants():
-            rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
-            return {pk: (status, seq) for pk, status, seq in rows}
-    finally:
-        connections.close_all()
+    with across_tenants():
+        rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
+        return {pk: (status, seq) for pk, status, seq in rows}
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
     """Return the credentials that are still valid, whoever's they are, in a thread of its own."""
-    try:
-        with across_tenants():
-            return still_good(credentials)
-    finally:
-        connections.close_all()
+    with across_tenants():
+        return still_good(credentials)
 
 
 _hubs: dict[Any, Hub] = {}

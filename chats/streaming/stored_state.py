@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
-from django.db import connections, transaction
+from django.db import transaction
 
+from amber.lib.database.connections import threaded
 from chats.events.stream import encode, first_seq
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
@@ -29,27 +29,17 @@ class StoredState:
     is_over: bool
 
 
-@sync_to_async(thread_sensitive=False)
-def state_of(turn_id: UUID) -> StoredState | None:
-    """Return the turn's stored state, or None if it is deleted. Up to five queries."""
-    try:
-        return _read_state(turn_id)
-    finally:
-        connections.close_all()
-
-
-@sync_to_async(thread_sensitive=False)
+@threaded
 def place_in_queue(turn_id: UUID) -> bytes | None:
     """Return the place of a queued turn, as the JSON of its event; None for any other. Up to two queries."""
-    try:
-        turn = Turn.objects.filter(pk=turn_id).first()
-        place = place_of(turn) if turn else None
-        return place and encode("queue.position", seq=0, turn_id=turn_id, fields={**place})
-    finally:
-        connections.close_all()
+    turn = Turn.objects.filter(pk=turn_id).first()
+    place = place_of(turn) if turn else None
+    return place and encode("queue.position", seq=0, turn_id=turn_id, fields={**place})
 
 
-def _read_state(turn_id: UUID) -> StoredState | None:
+@threaded
+def state_of(turn_id: UUID) -> StoredState | None:
+    """Return the turn's stored state, or None if it is deleted. Up to five queries."""
     with transaction.atomic():
         # Locked, so that the messages read next belong to the same `seq` as the turn.
         turn = Turn.objects.filter(pk=turn_id).select_for_update(no_key=True).first()

@@ -12,12 +12,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
 from pydantic import TypeAdapter
 
 from accounts.principal import Principal
+from amber.lib.database.connections import threaded
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
 from chats.events.viewers import StreamEvent
 from chats.messages.turn_messages import shown_fields_of
@@ -139,31 +138,24 @@ def _raise_end(turn: Turn, event: Event | None) -> None:
             raise Conflict("The turn was cancelled.", turn_id=str(turn.pk))
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _load_turn(turn: Turn) -> Turn:
     """Return the turn as it is stored now. Raises Missing."""
     try:
         return Turn.objects.get(pk=turn.pk)
     except Turn.DoesNotExist:
         raise Missing from None
-    finally:
-        connections.close_all()
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _stored_fields(turn: Turn) -> dict[str, Any]:
-    try:
-        stored = Turn.objects.filter(pk=turn.pk).select_related("assistant").first()
-        return shown_fields_of(stored) if stored else {}
-    finally:
-        connections.close_all()
+    stored = Turn.objects.filter(pk=turn.pk).select_related("assistant").first()
+    return shown_fields_of(stored) if stored else {}
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _cancel(turn: Turn) -> None:
     try:
         cancel_turn(turn)
     except Missing:
         pass  # deleted meanwhile: nobody runs it
-    finally:
-        connections.close_all()

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from amber.lib import redis as amber_redis
+from amber.lib.secrets import encrypt_column
 from amber.lib.workers.thread_bridge import worker_loop
 from chats.tests.rows import new_assistant
-from providers.keys import encrypt_api_key
 from providers.models import LanguageModel, Provider
 from tests.fixtures_provider import RunningProvider, fake_provider
 from tests.personas import Persona
@@ -45,7 +45,7 @@ def assistant(alice: Persona) -> Any:
 def provider(db: None, fake_provider: RunningProvider) -> Provider:
     """Return a row that leads to the fake provider."""
     row = Provider(name="Fake", base_url=fake_provider.base_url)
-    encrypt_api_key(row, fake_provider.api_key)
+    encrypt_column(row, "api_key", fake_provider.api_key)
     row.save()
     return row
 

@@ -219,3 +219,11 @@ def test_it_outlives_its_assistant(alice, bob, answer, assistant):
     assistant.delete()
     (found,) = listed(alice)
     assert found["assistant"] is None
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_the_first_and_the_last_day_that_there_are_bound_it(alice, bob, answer, day):
+    give(bob, answer)
+    found = [listed(alice, ALL, to=day), listed(alice, TOTALS, to=day, **{"from": day})]
+    assert [len(each) for each in found] == ([0, 0] if day == "0001-01-01" else [1, 0])
+    assert listed(alice, TOTALS, to="0001-01-01") == []

@@ -2,6 +2,7 @@
 the assistant says so. The fake provider thinks in every way of `tests.fake_habits`.
 """
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from chats.messages.turn_messages import messages_of_turn, shown_entries_of_turn
 from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
 from chats.services import start_stateless_turn
-from chats.streaming.stored_state import _read_state
+from chats.streaming.stored_state import state_of
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import messages, new_assistant, new_chat, of_chat
 from chats.tests.runs import (
@@ -202,7 +203,7 @@ def test_what_was_thought_is_saved_while_it_is_thought(alice, new_model, monkeyp
     turn = ask(alice, "fake-deepseek-hang", SIX)
     with running(turn) as this:
         this.wait_for(lambda: Turn.objects.get().partial_reasoning == "I")
-        state = _read_state(turn.pk)
+        state = asyncio.run(state_of(turn.pk))
         assert state is not None
         assert b'"reasoning":{"1":"I"}' in state.snapshot
         this.wait_for(lambda: seen_of(turn).reasoning == {1: "I"})

@@ -6,14 +6,14 @@ Documents, searches and imports have view modules of their own.
 from typing import Final, cast
 from uuid import UUID
 
-from django.db.models import Count, Q
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from django.db.models import Count
+from drf_spectacular.utils import extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api.answers import answer_once
-from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
+from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -53,22 +53,12 @@ class LibrariesView(GenericAPIView[Library]):
     serializer_class = LibrarySerializer
     bound_keys_may = ("GET",)
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("q", str, description="Text in the name or description."),
-            GROUP_FILTER,
-        ],
-        responses=LibrarySerializer(many=True),
-    )
+    @extend_schema(parameters=SHARED_FILTERS, responses=LibrarySerializer(many=True))
     def get(self, request: Request) -> Response:
         """List the libraries that are yours, shared, or shared with a group of yours, newest
         first."""
         principal = principal_of(request)
-        rows = Library.objects.visible_to(principal).annotate_access(principal)
-        rows = filter_by_group(rows, request).select_related(*MODELS)
-        if words := request.query_params.get("q", "").strip():
-            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(shared_rows(Library, request).select_related(*MODELS))
         return self.get_paginated_response(
             [library_wire(library, access_to(library, principal)) for library in page or ()]
         )

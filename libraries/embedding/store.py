@@ -84,8 +84,6 @@ def embed_query(
     model: EmbeddingModel,
     organization_id: UUID,
     user_id: UUID | None = None,
-    api_key_id: UUID | None = None,
-    turn_id: UUID | None = None,
     timeout_seconds: float = QUERY_SECONDS,
 ) -> "NDArray[np.float32]":
     """Return the vector of a question, which is not cached: (dimensions,) float32, L2-normalised.
@@ -95,7 +93,7 @@ def embed_query(
     if model.provider.is_offline:
         found: NDArray[np.float32] = _embed_offline(engine_embedder(model), [text])[0]
         return found
-    payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
+    payer = _Payer(model, organization_id, user_id)
     retry_policy = RetryPolicy(first_token_seconds=timeout_seconds, retries=0)
     bought = _buy(payer, {_md5(text): text}, retry_policy, is_kept=False)
     return bought[_md5(text)]
@@ -108,8 +106,8 @@ class _Payer:
     model: EmbeddingModel
     organization_id: UUID
     user_id: UUID | None
-    api_key_id: UUID | None
-    turn_id: UUID | None
+    api_key_id: UUID | None = None
+    turn_id: UUID | None = None
 
 
 @dataclass(slots=True)

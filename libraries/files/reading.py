@@ -129,9 +129,9 @@ def _transcribe(file: File, data: bytes) -> str:
         outcome = "provider_timeout"
         raise NotReadable(NOT_TRANSCRIBED, is_final=False) from None
     finally:
-        ledger.record_transcription(
+        ledger.record_speech(
             transcription.model_id,
-            text,
+            written=text,
             organization_id=file.organization_id,
             user_id=file.user_id,
             guest_id=file.guest_id,

@@ -29,13 +29,12 @@ from django.db.models.functions import Coalesce, Now
 from amber.lib.database.connections import release_connections
 from amber.lib.database.lease import QUEUED, RUNNING, Fenced
 from amber.lib.errors import AmberError
-from amber.lib.secrets import DecryptError
+from amber.lib.secrets import DecryptError, decrypt_column
 from amber.lib.workers.leases import Runs, RunStoppedError
 from amber.lib.workers.worker import Worker
 from libraries.failure_mails import tell_of_repository
 from libraries.git.fetching import GitRefused, fetch_commit
 from libraries.git.packs import PackReader, PathFilter, RepositoryFile
-from libraries.git.tokens import decrypt_token
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
 from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
@@ -149,7 +148,7 @@ class _Import:
             fetched = fetch_commit(
                 self._repository.git_url,
                 ref=self._repository.ref,
-                token=decrypt_token(self._repository),
+                token=decrypt_column(self._repository, "token"),
                 into=into,
                 max_bytes=settings.AMBER_MAX_REPOSITORY_BYTES,
                 max_file_bytes=settings.AMBER_MAX_UPLOAD_BYTES,

@@ -17,8 +17,8 @@ from accounts.models import IdempotencyRecord
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.lease import NO_WORKER, QUEUED, RUNNING
 from amber.lib.errors import Conflict
+from amber.lib.secrets import encrypt_column
 from libraries.git.fetching import check_git_url
-from libraries.git.tokens import encrypt_token
 from libraries.ingestion.endings import AFRESH
 from libraries.models import DocumentStatus, Library, Repository
 from libraries.queue import enqueue_erasure, enqueue_imports
@@ -110,5 +110,5 @@ def _queue(repository: Repository, changes: Mapping[str, Any], token: str | None
     for name, value in {**columns, **changes, "progress": {}}.items():
         setattr(repository, name, value)
     if token is not None:
-        encrypt_token(repository, token)
+        encrypt_column(repository, "token", token)
     repository.save()

@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from libraries.git.tokens import encrypt_token
+from amber.lib.secrets import encrypt_column
 from libraries.models import Document, Library, Repository
 from libraries.tests.ledger import ingest, new_document, new_library
 
@@ -91,7 +91,7 @@ def test_imports_show_names_and_states_and_neither_paths_nor_tokens(operator, bo
         include=[SECRET],
         progress=progress,
     )
-    encrypt_token(repository, SECRET)
+    encrypt_column(repository, "token", SECRET)
     repository.save()
     listed = operator.get(reverse("admin:libraries_repository_changelist")).content.decode()
     page = operator.get(reverse("admin:libraries_repository_change", args=[repository.pk]))

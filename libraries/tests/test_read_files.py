@@ -6,13 +6,13 @@ import pytest
 from django.core.files.storage import default_storage
 
 from amber.lib.database.tenant import Tenant, as_tenant
+from amber.lib.secrets import encrypt_column
 from libraries.files import reading
 from libraries.models import File
 from libraries.parsing import ParserLost
 from libraries.tasks import read_file
 from libraries.tests.documents import docx_of, locked_pdf, pdf_of, xlsx_of
 from libraries.tests.files import address, picture, stored
-from providers.keys import encrypt_api_key
 from providers.models import Provider, UsageRecord
 from tests.fixtures_provider import fake_provider
 from tests.personas import api
@@ -34,7 +34,7 @@ def messages(monkeypatch):
 def provider(fake_provider, settings, db):
     settings.AMBER_TRANSCRIPTION_MODEL = "fake-model"
     row = Provider(name="Fake", base_url=fake_provider.base_url)
-    encrypt_api_key(row, fake_provider.api_key)
+    encrypt_column(row, "api_key", fake_provider.api_key)
     row.save()
     return row
 

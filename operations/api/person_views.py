@@ -1,9 +1,12 @@
 """Serve REST requests about a person's own data: export all of it, delete all of it."""
 
+from typing import Any, Literal, TypedDict
+
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -16,11 +19,31 @@ from amber.lib.database.tenant import across_tenants
 from amber.lib.errors import Forbidden, Invalid
 from amber.lib.json_text.stream import json_response
 from amber.lib.rest.wire import validate_body
-from amber.lib.wire_fields import write_time
-from operations.api.serializers import ErasureInput, ErasureSerializer, ErasureWire
+from amber.lib.rest.wire_serializers import serializer_of
+from amber.lib.wire_fields import Time, write_time
 from operations.models import Erasure
 from operations.privacy.erasure_services import latest_erasure, request_erasure
 from operations.privacy.person_export import person_document
+
+
+class ErasureInput(serializers.Serializer[Any]):
+    """`confirm` repeats your email address.
+
+    `account` deletes your data everywhere, and the account.
+    """
+
+    confirm = serializers.CharField(max_length=320)
+    account = serializers.BooleanField(default=False)
+
+
+class ErasureWire(TypedDict):
+    state: Literal["none", "running", "done"]
+    account: bool
+    asked_at: Time | None
+    ended_at: Time | None
+
+
+ErasureSerializer = serializer_of(ErasureWire)
 
 
 class PersonExportView(APIView):

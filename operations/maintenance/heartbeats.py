@@ -17,6 +17,8 @@ from operations.models import WorkerHeartbeat
 
 CONSUMING_SECONDS: Final = 15.0
 """A worker whose loop has been silent for longer does not count as consuming."""
+ALIVE: Final = timedelta(seconds=20)
+"""A worker that has not shown itself for longer does not count at all."""
 
 
 def beat(worker: Worker, queue: str) -> None:
@@ -29,21 +31,21 @@ def beat(worker: Worker, queue: str) -> None:
     )
 
 
-def consuming_queues(max_age_seconds: float = 20.0) -> set[str]:
+def consuming_queues() -> set[str]:
     """Return the queues that some worker consumes right now; /readyz asks for them."""
-    return set(_alive(max_age_seconds).values_list("queue", flat=True))
+    return set(_alive().values_list("queue", flat=True))
 
 
-def count_workers(max_age_seconds: float = 20.0) -> dict[str, int]:
+def count_workers() -> dict[str, int]:
     """Return, by queue, how many workers consume it right now; none has no entry."""
-    rows = _alive(max_age_seconds).values("queue").annotate(n=Count("pk"))
+    rows = _alive().values("queue").annotate(n=Count("pk"))
     return {row["queue"]: row["n"] for row in rows}
 
 
-def held_counts(max_age_seconds: float = 20.0) -> dict[str, int]:
+def held_counts() -> dict[str, int]:
     """Return, by queue, how often the interpreter was held for too long in the workers that
     live."""
-    rows = _alive(max_age_seconds).values("queue").annotate(n=Sum("held_count"))
+    rows = _alive().values("queue").annotate(n=Sum("held_count"))
     return {row["queue"]: row["n"] for row in rows}
 
 
@@ -52,6 +54,5 @@ def forget_dead_workers() -> None:
     WorkerHeartbeat.objects.filter(is_older("beat_at", timedelta(hours=1))).delete()
 
 
-def _alive(max_age_seconds: float) -> QuerySet[WorkerHeartbeat]:
-    old = is_older("beat_at", timedelta(seconds=max_age_seconds))
-    return WorkerHeartbeat.objects.exclude(old)
+def _alive() -> QuerySet[WorkerHeartbeat]:
+    return WorkerHeartbeat.objects.exclude(is_older("beat_at", ALIVE))

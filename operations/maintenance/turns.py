@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Final
 from uuid import UUID
 
-import redis
 import structlog
 from django.conf import settings
 from redis.asyncio.client import PubSub
@@ -38,7 +37,6 @@ OVERDUE_SECONDS = 10.0
 _ID: Final = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RECONNECT_SECONDS = 0.5
 _SILENCE_SECONDS = 3.0
-"""After this silence Redis is pinged: a half-open connection is noticed within twice the time."""
 
 
 class TurnMaintenance:
@@ -107,19 +105,8 @@ def _hear(said: bytes) -> None:
 
 
 async def _listen(pubsub: PubSub) -> None:
-    """Stop the turns that are announced.
-
-    Raises RedisError and OSError, also when a PING sent into the silence stays unanswered, as on a
-    half-open connection.
-    """
+    """Stop the turns that are announced. Raises RedisError and OSError."""
     await pubsub.subscribe(control_channel())
-    is_asked = False
-    while True:
-        message = await pubsub.get_message(timeout=_SILENCE_SECONDS)
-        if message is None:
-            if is_asked:
-                raise redis.TimeoutError("The control channel is silent.")
-            await pubsub.ping()
-        elif message["type"] == "message":
+    async for message in amber_redis.listen(pubsub, silence_seconds=_SILENCE_SECONDS):
+        if message["type"] == "message":
             _hear(message["data"])
-        is_asked = message is None

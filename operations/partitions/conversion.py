@@ -57,10 +57,10 @@ class RowCounts:
     now: int
 
 
-def convert(tell: Tell, *, now: datetime | None = None) -> RowCounts:
+def convert(tell: Tell) -> RowCounts:
     """Take all steps that are left. Raises ConversionError, ForeignIdsError; OperationalError if a lock
     is never free."""
-    started = now or timezone.now()
+    started = timezone.now()
     until = least_id_at(started)
     before = count_rows(until)
     tell(f"{before:,} rows so far.")

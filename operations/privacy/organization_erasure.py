@@ -35,13 +35,13 @@ def erase_organizations() -> None:
         erase_organization(organization)
 
 
-def erase_organization(organization: Organization, *, slice_seconds: float = SLICE_SECONDS) -> bool:
+def erase_organization(organization: Organization) -> bool:
     """Delete an organization and all it has.
 
     Return False when something is left for the next round: time ran out, or another worker holds
     some of it.
     """
-    until = time.monotonic() + slice_seconds
+    until = time.monotonic() + SLICE_SECONDS
     for step in _STEPS:
         while step(organization):
             if time.monotonic() > until:

@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 
 from accounts.principal import Principal
 from accounts.registry import sees_assistant
-from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
+from accounts.sign_in.authentication import HasPrincipal, InPerson, admin_of, principal_of
 from accounts.tenancy.access import get_visible, get_writable
-from amber.lib.errors import Forbidden, Missing
+from amber.lib.errors import Missing
 from amber.lib.rest.wire import validate_body
 from providers.api.budget_serializers import (
     BUDGET_EXAMPLES,
@@ -27,14 +27,6 @@ from providers.budgets.scopes import SCOPES
 from providers.models import Budget
 
 
-def _require_admin(request: Request) -> Principal:
-    """Return who asks. Raises Forbidden unless it is an admin."""
-    principal = principal_of(request)
-    if not principal.is_admin:
-        raise Forbidden
-    return principal
-
-
 class BudgetsView(GenericAPIView[Budget]):
     permission_classes = [HasPrincipal, InPerson]
     serializer_class = BudgetSerializer
@@ -42,7 +34,7 @@ class BudgetsView(GenericAPIView[Budget]):
     @extend_schema(responses=BudgetSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List the organization's budgets, newest first, with what is used of each."""
-        page = self.paginate_queryset(Budget.objects.visible_to(_require_admin(request)))
+        page = self.paginate_queryset(Budget.objects.visible_to(admin_of(request)))
         return self.get_paginated_response(budgets_to_wire(page or []))
 
     @extend_schema(
@@ -50,7 +42,7 @@ class BudgetsView(GenericAPIView[Budget]):
     )
     def post(self, request: Request) -> Response:
         """Create a budget. What was already used in the current period counts."""
-        principal = _require_admin(request)
+        principal = admin_of(request)
         given = validate_body(NewBudgetSerializer, request)
         _check_subject(principal, given)
         made = services.create_budget(principal.organization_id, by=principal.actor, **given)

@@ -1,17 +1,25 @@
 """Trace the calls of providers: a model and an embedder that make each call a span.
 
 They pass everything on as it comes. Where nothing is traced `providers.registry` does without them, and a call in
-a trace that is not recorded is handed to the model itself: nothing is added to its chunks.
+a trace that is not recorded is handed to the model itself: nothing is added to its chunks. For organizations that
+allow it a span also has what the model was sent and answered, as OpenTelemetry's conventions want it; images are
+left out, and long texts cut: a span is no archive.
+https://github.com/open-telemetry/semantic-conventions-genai (gen-ai-input-messages.json,
+gen-ai-output-messages.json)
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import orjson
+
 from amber.lib.tracing import names, spans
+from amber.lib.tracing.spans import cut_text
+from engine.messages import ProviderMessage
 from engine.provider.embedding import Embedder
 from engine.provider.model import (
     CallChunk,
@@ -24,7 +32,6 @@ from engine.provider.model import (
     Usage,
 )
 from engine.tool_calls import ToolCall
-from providers.calls import content
 
 if TYPE_CHECKING:
     from engine.provider.embedding import Vectors
@@ -58,7 +65,7 @@ class TracedModel:
     ) -> AsyncGenerator[ReplyPart, None]:
         shown = _ShownReply() if spans.may_show_content() else None
         if shown is not None:
-            span.set({names.INPUT_MESSAGES: content.written_request(request.messages)})
+            span.set({names.INPUT_MESSAGES: written_request(request.messages)})
         began, is_first = time.monotonic(), True
         try:
             async with aclosing(self._model.stream(request)) as parts:
@@ -92,7 +99,7 @@ class _ShownReply:
             self._calls.append(part.call)
 
     def write(self, finish_reason: str) -> str:
-        return content.written_reply("".join(self._texts), self._calls, finish_reason)
+        return written_reply("".join(self._texts), self._calls, finish_reason)
 
 
 def _end(span: spans.TraceSpan, end: ReplyEnd, shown: _ShownReply | None) -> None:
@@ -171,3 +178,48 @@ def _describe_usage(usage: Usage | None) -> spans.Attributes:
         names.CACHED_TOKENS: usage.cached_tokens or None,
         names.REASONING_TOKENS: usage.reasoning_tokens or None,
     }
+
+
+MOST_MESSAGES: Final = 50
+"""The last ones are written."""
+
+
+def written_request(messages: Sequence[ProviderMessage]) -> str:
+    return _json([_message(each) for each in messages[-MOST_MESSAGES:]])
+
+
+def written_reply(text: str, calls: Sequence[ToolCall], finish_reason: str) -> str:
+    called = [_call(call.id, call.name, call.arguments) for call in calls]
+    parts = [*([_text(text)] if text else []), *called]
+    return _json([{"role": "assistant", "parts": parts, "finish_reason": finish_reason}])
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    role, content = message["role"], message.get("content")
+    if role == "tool":
+        answer = {"type": "tool_call_response", "id": message.get("tool_call_id")}
+        return {"role": role, "parts": [{**answer, "response": cut_text(str(content))}]}
+    parts = (
+        [_text(content)] if isinstance(content, str) else [_part(each) for each in content or ()]
+    )
+    calls = [
+        _call(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in message.get("tool_calls") or ()
+    ]
+    return {"role": role, "parts": [*parts, *calls]}
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    return _text(part["text"]) if "text" in part else {"type": str(part.get("type", "other"))}
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "content": cut_text(text)}
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call_id, "name": name, "arguments": cut_text(arguments)}
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, default=str).decode()

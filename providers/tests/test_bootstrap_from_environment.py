@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from providers import keys, services
+from amber.lib.secrets import decrypt_column, encrypt_column
+from providers import services
 from providers.environment import OPENAI_MODEL, OPENAI_URL
 from providers.models import EmbeddingModel, LanguageModel, Provider
 from providers.registry import resolve
@@ -69,7 +70,7 @@ def test_a_key_alone_means_openai(said):
     provider = Provider.objects.get()
     assert provider.base_url == OPENAI_URL
     assert "sk-1" not in provider.api_key_sealed + provider.environment_sealed
-    assert keys.decrypt_api_key(provider) == "sk-1"
+    assert decrypt_column(provider, "api_key") == "sk-1"
 
 
 def test_an_address_alone_is_enough(said):
@@ -78,7 +79,7 @@ def test_an_address_alone_is_enough(said):
     assert defaults() == ("llama3.2", "offline-embedding")
     provider = LanguageModel.objects.get(default=True).provider
     assert provider.base_url == "http://localhost:11434/v1"
-    assert keys.decrypt_api_key(provider) == ""
+    assert decrypt_column(provider, "api_key") == ""
 
 
 def test_models_and_dimensions_are_as_said(said):
@@ -140,16 +141,16 @@ def test_a_changed_value_is_applied(said):
     said(OPENAI_API_KEY="sk-1", AMBER_MODEL="old")
     said(OPENAI_API_KEY="sk-2", AMBER_MODEL="new")
     assert defaults()[0] == "new"
-    assert keys.decrypt_api_key(Provider.objects.get()) == "sk-2"
+    assert decrypt_column(Provider.objects.get(), "api_key") == "sk-2"
 
 
 def test_a_key_set_in_the_admin_outlives_a_changed_model(said):
     said(OPENAI_API_KEY="sk-1", AMBER_MODEL="old")
     provider = Provider.objects.get()
-    keys.encrypt_api_key(provider, "from-the-admin")
+    encrypt_column(provider, "api_key", "from-the-admin")
     provider.save()
     said(OPENAI_API_KEY="sk-1", AMBER_MODEL="new")
-    assert keys.decrypt_api_key(Provider.objects.get()) == "from-the-admin"
+    assert decrypt_column(Provider.objects.get(), "api_key") == "from-the-admin"
 
 
 def test_an_unset_environment_takes_nothing_away(said):
@@ -173,7 +174,7 @@ def test_after_a_lost_key_ring_the_environment_counts_again(said, settings):
 
     settings.AMBER_SECRET_KEYS = (new_secret_key(),)
     said(OPENAI_API_KEY="sk-1")
-    assert keys.decrypt_api_key(Provider.objects.get()) == "sk-1"
+    assert decrypt_column(Provider.objects.get(), "api_key") == "sk-1"
 
 
 def test_a_hand_made_provider_of_that_name_is_left_alone(said):

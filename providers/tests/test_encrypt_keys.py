@@ -1,7 +1,6 @@
 import pytest
 
-from amber.lib.secrets import DecryptError
-from providers import keys
+from amber.lib.secrets import DecryptError, decrypt_column, encrypt_column
 from providers.models import Provider
 
 
@@ -11,30 +10,30 @@ def new_provider() -> Provider:
 
 def test_an_encrypted_key_decrypts_for_its_row():
     provider = new_provider()
-    keys.encrypt_api_key(provider, "sk-secret")
+    encrypt_column(provider, "api_key", "sk-secret")
     assert "sk-secret" not in provider.api_key_sealed
-    assert keys.decrypt_api_key(provider) == "sk-secret"
+    assert decrypt_column(provider, "api_key") == "sk-secret"
 
 
 def test_a_copied_key_does_not_decrypt():
     provider, other = new_provider(), new_provider()
-    keys.encrypt_api_key(provider, "sk-secret")
+    encrypt_column(provider, "api_key", "sk-secret")
     other.api_key_sealed = provider.api_key_sealed
     with pytest.raises(DecryptError):
-        keys.decrypt_api_key(other)
+        decrypt_column(other, "api_key")
 
 
 def test_one_column_does_not_decrypt_as_the_other():
     provider = new_provider()
-    keys.encrypt_environment(provider, "said")
+    encrypt_column(provider, "environment", "said")
     provider.api_key_sealed = provider.environment_sealed
     with pytest.raises(DecryptError):
-        keys.decrypt_api_key(provider)
+        decrypt_column(provider, "api_key")
 
 
 def test_no_key_is_no_secret():
     provider = new_provider()
-    keys.encrypt_api_key(provider, "sk-secret")
-    keys.encrypt_api_key(provider, "")
+    encrypt_column(provider, "api_key", "sk-secret")
+    encrypt_column(provider, "api_key", "")
     assert provider.api_key_sealed == ""
-    assert keys.decrypt_api_key(provider) == ""
+    assert decrypt_column(provider, "api_key") == ""

@@ -5,8 +5,8 @@ from django.test import Client
 
 from accounts.models import User
 from amber.lib.operator_pages import CappedPaginator
+from amber.lib.secrets import decrypt_column, encrypt_column
 from engine.provider.model import Usage
-from providers import keys
 from providers.models import LanguageModel, Provider, UsageRecord
 from providers.usage import ledger
 
@@ -22,7 +22,7 @@ def operator(db):
 
 
 def saved_key() -> str:
-    return keys.decrypt_api_key(Provider.objects.get())
+    return decrypt_column(Provider.objects.get(), "api_key")
 
 
 def test_a_key_goes_in_and_never_comes_out(operator):
@@ -37,7 +37,7 @@ def test_a_key_goes_in_and_never_comes_out(operator):
 
 
 def test_an_empty_key_keeps_the_old_one_and_the_box_forgets_it(operator, provider):
-    keys.encrypt_api_key(provider, "sk-secret")
+    encrypt_column(provider, "api_key", "sk-secret")
     provider.save()
     change = f"{PROVIDERS}{provider.pk}/change/"
     body = {"name": "Renamed", "base_url": provider.base_url, "api_key": ""}

@@ -1,12 +1,12 @@
 import pytest
 
 from amber.lib.errors import Unavailable
+from amber.lib.secrets import encrypt_column
 from engine.provider.embedding import OfflineEmbedder, OpenAIEmbedder
 from engine.provider.model import ModelProfile
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from providers import registry
-from providers.keys import encrypt_api_key
 from providers.models import LanguageModel
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_knows_which_aliases_may_be_written(models, alias, known):
 
 
 def test_an_engine_model_speaks_to_its_provider_with_its_key(provider, new_model):
-    encrypt_api_key(provider, "sk-secret")
+    encrypt_column(provider, "api_key", "sk-secret")
     provider.save()
     new_model(
         "m",

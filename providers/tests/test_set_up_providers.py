@@ -9,7 +9,8 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from accounts.models import User
-from providers import keys, services
+from amber.lib.secrets import decrypt_column, encrypt_column
+from providers import services
 from providers.known_models import NamedModel
 from providers.models import EmbeddingModel, LanguageModel, Provider
 from providers.presets import PRESETS
@@ -33,7 +34,7 @@ def operator():
 def new_provider(fake_provider):
     def make(name="Fake", preset=""):
         row = Provider(name=name, preset=preset, base_url=fake_provider.base_url)
-        keys.encrypt_api_key(row, "sk-secret")
+        encrypt_column(row, "api_key", "sk-secret")
         row.save()
         return row
 
@@ -57,7 +58,7 @@ def test_a_preset_fills_in_the_form(operator, name):
     preset = PRESETS[name]
     assert (row.preset, row.name) == (name, preset.label)
     assert row.base_url == (body.get("base_url") or preset.base_url)
-    assert keys.decrypt_api_key(row) == "sk-secret"
+    assert decrypt_column(row, "api_key") == "sk-secret"
 
 
 def test_a_preset_that_needs_a_key_says_so(operator):

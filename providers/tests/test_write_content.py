@@ -5,7 +5,7 @@ from typing import Any
 
 from amber.lib.tracing.spans import MOST_CHARS
 from engine.tool_calls import ToolCall
-from providers.calls.content import MOST_MESSAGES, written_reply, written_request
+from providers.calls.traced import MOST_MESSAGES, written_reply, written_request
 
 
 def test_messages_calls_and_results_are_written_without_images():

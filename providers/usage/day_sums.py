@@ -41,9 +41,9 @@ def day_sum_key(day: date) -> bytes:
     return amber_redis.key("usage-day", None, str(day))
 
 
-def recent_days(today: date | None = None) -> list[DaySum]:
+def recent_days() -> list[DaySum]:
     """Return the sums of the last SHOWN_DAYS days, oldest first. At most one query."""
-    today = today or timezone.now().astimezone(UTC).date()
+    today = timezone.now().astimezone(UTC).date()
     days = [today - timedelta(days=n) for n in range(SHOWN_DAYS - 1, -1, -1)]
     found = _read(days)
     missing = [day for day in days if day not in found]

@@ -34,8 +34,10 @@ def cost_of(row: LanguageModel | EmbeddingModel, usage: Usage) -> Decimal:
     return (millionths / _MILLION).quantize(_CENTS)
 
 
-def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
-    """Record a text that was spoken; `about` as in `record`. One INSERT.
+def record_speech(
+    model: str, *, spoken: str = "", written: str = "", outcome: str, **about: Any
+) -> UsageRecord:
+    """Record a text that was spoken, or that speech was written down as; `about` as in `record`. One INSERT.
 
     Amber counts the tokens, since providers do not; the cost is 0, since no price is known.
     """
@@ -43,21 +45,8 @@ def record_speech(model: str, text: str, *, outcome: str, **about: Any) -> Usage
         UsageRecord(
             kind=UsageKind.SPEECH,
             model=model,
-            prompt_tokens=count_text(text),
-            estimated=True,
-            outcome=outcome,
-            **about,
-        )
-    )
-
-
-def record_transcription(model: str, text: str, *, outcome: str, **about: Any) -> UsageRecord:
-    """Record a text that was written down, as `record_speech` does."""
-    return _write_record(
-        UsageRecord(
-            kind=UsageKind.SPEECH,
-            model=model,
-            completion_tokens=count_text(text),
+            prompt_tokens=count_text(spoken),
+            completion_tokens=count_text(written),
             estimated=True,
             outcome=outcome,
             **about,

@@ -9,23 +9,18 @@ most MAX_DAYS. Who sees what is not decided here: the caller passes rows that ar
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, Final, Self
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
-from django.utils import timezone
 
 from amber.lib.errors import Invalid
+from amber.lib.rest.day_filters import DayFilters
 from providers.models import UsageKind, UsageRecord, made_between
 
 YEARS: Final = range(1970, 9_999)
-MAX_DAYS: Final = 366
-DEFAULT_DAYS: Final = 30
-"""The span of a report when no dates are given."""
-
 MAX_GROUPS: Final = 5_000
 """A year of days for a dozen models; 1 MB of JSON."""
 MAX_CSV_GROUPS: Final = 50_000
@@ -49,36 +44,22 @@ _IDS: Final = ("assistant_id", "api_key_id", "user_id")
 SUMS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost")
 
 
-@dataclass(frozen=True, slots=True)
-class UsageFilters:
-    """The calls to report; `since` and `until` are days, both included, and None is no bound."""
+class UsageFilters(DayFilters):
+    """The calls to report."""
 
-    since: date | None = None
-    until: date | None = None
-    equal: tuple[tuple[str, Any], ...] = ()
+    __slots__ = ()
 
     @classmethod
     def read(cls, said: Mapping[str, str]) -> Self:
         """Read `from`, `to`, `model`, `kind` and ids from a query string. Raises Invalid."""
         equal: dict[str, Any] = {name: said[name] for name in ("model", "kind") if said.get(name)}
         if equal.get("kind", UsageKind.CHAT) not in UsageKind.values:
-            raise _invalid_field("kind", f"Must be one of {', '.join(UsageKind.values)}.")
+            raise Invalid(fields={"kind": [f"Must be one of {', '.join(UsageKind.values)}."]})
         equal |= {name: _id(name, said[name]) for name in _IDS if said.get(name)}
         since, until = _day("from", said.get("from")), _day("to", said.get("to"))
         if since and until and since > until:
-            raise _invalid_field("to", "Must not be before `from`.")
-        return cls(since, until, tuple(equal.items()))
-
-    def with_both_dates(self) -> Self:
-        """Return filters with both dates: the last DEFAULT_DAYS if none are given.
-
-        Raises Invalid for more than MAX_DAYS.
-        """
-        until = self.until or timezone.now().date()
-        since = self.since or until - timedelta(days=DEFAULT_DAYS - 1)
-        if (until - since).days >= MAX_DAYS:
-            raise _invalid_field("from", f"A report covers at most {MAX_DAYS} days.")
-        return type(self)(since, until, self.equal)
+            raise Invalid(fields={"to": ["Must not be before `from`."]})
+        return cls(since, until, equal)
 
     @property
     def bounds(self) -> tuple[date, date]:
@@ -92,18 +73,16 @@ class UsageFilters:
         """Both days as a name of a file has them."""
         return f"{self.since}-to-{self.until}"
 
-    def applied_to(self, rows: "QuerySet[UsageRecord]") -> "QuerySet[UsageRecord]":
-        since = None if self.since is None else _midnight(self.since)
-        until = None if self.until is None else _midnight(self.until + timedelta(days=1))
-        return rows.filter(Q(**dict(self.equal)), made_between(since, until))
+    def _made_between(self, since: datetime | None, until: datetime | None) -> Q:
+        return made_between(since, until)
 
 
 def read_groups(said: str) -> list[str]:
     """Read names of GROUPS, separated by commas. Raises Invalid."""
     names = list(dict.fromkeys(name.strip() for name in said.split(",")))
     if not all(name in GROUPS for name in names):
-        raise _invalid_field(
-            "group_by", f"Must be any of {', '.join(GROUPS)}, separated by commas."
+        raise Invalid(
+            fields={"group_by": [f"Must be any of {', '.join(GROUPS)}, separated by commas."]}
         )
     return names
 
@@ -131,8 +110,8 @@ def sum_by_groups(
     )
     found = list(summed[: most + 1])
     if len(found) > most:
-        raise _invalid_field(
-            "group_by", f"There are more than {most:,} groups. Ask for fewer days."
+        raise Invalid(
+            fields={"group_by": [f"There are more than {most:,} groups. Ask for fewer days."]}
         )
     return [_row(each, fields) for each in found]
 
@@ -143,18 +122,14 @@ def _row(found: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     return named | sums | {"cost": f"{sums['cost']:.8f}"}
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
-
-
 def _day(name: str, said: str | None) -> date | None:
     """Parse a day, not so early or late that Python knows none before or after it."""
     try:
         day = date.fromisoformat(said) if said else None
     except ValueError:
-        raise _invalid_field(name, "Must be a date such as 2031-12-31.") from None
+        raise Invalid(fields={name: ["Must be a date such as 2031-12-31."]}) from None
     if day and day.year not in YEARS:
-        raise _invalid_field(name, f"Must be in the years {YEARS[0]} to {YEARS[-1]}.")
+        raise Invalid(fields={name: [f"Must be in the years {YEARS[0]} to {YEARS[-1]}."]})
     return day
 
 
@@ -162,8 +137,4 @@ def _id(name: str, said: str) -> UUID:
     try:
         return UUID(said)
     except ValueError:
-        raise _invalid_field(name, "Must be a UUID.") from None
-
-
-def _invalid_field(name: str, text: str) -> Invalid:
-    return Invalid(f"{name}: {text}", fields={name: [text]})
+        raise Invalid(fields={name: ["Must be a UUID."]}) from None

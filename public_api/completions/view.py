@@ -1,30 +1,40 @@
-"""Answer OpenAI's chat completions by a turn: POST /v1/chat/completions."""
+"""Answer OpenAI's chat completions by a turn: POST /v1/chat/completions.
 
-from collections.abc import Sequence
+Fields that Amber does not know are a model's own parameters if an operator allows them for it, and passed
+on; the names of the rest are told in a header, since OpenAI's clients send fields that no other server has,
+and a refusal would help nobody.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.idempotency import once
+from amber.lib.errors import Invalid
 from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.wire import validate_body
 from chats.models import Turn
 from engine.events import TurnCompleted
+from engine.provider.parameters import RESERVED
+from engine.provider_fields import MAX_FIELDS_BYTES, is_too_long, storable
+from providers.registry import allowed_parameters
 from public_api.completions.chunks import Chunks, CompletionFormat, completion
-from public_api.completions.own_parameters import with_own_parameters
 from public_api.completions.request import CompletionRequest
 from public_api.completions.serializers import CompletionInput
-from public_api.openai.answerers import answerer_named, asking_as
+from public_api.openai.answerers import Answerer, answerer_named, asking_as
 from public_api.openai.answering import CHAT_HEADER, streamed_answer, turn_of, whole_answer
 from public_api.openai.growing_answer import Row
-from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.openai.view import OpenAIView, describe_operation
 from public_api.services import start_turn
 
 ROUTE = "POST /v1/chat/completions"
@@ -33,9 +43,8 @@ ROUTE = "POST /v1/chat/completions"
 class CompletionsView(OrderlyView, OpenAIView):
     bound_keys_may = ("POST",)
 
-    @extend_schema(
-        operation_id="createChatCompletion",
-        auth=KEY,
+    @describe_operation(
+        "createChatCompletion",
         request=CompletionInput,
         parameters=[
             IDEMPOTENCY_KEY,
@@ -46,7 +55,6 @@ class CompletionsView(OrderlyView, OpenAIView):
                 description="Same as `metadata.chat_id`, which takes precedence.",
             ),
         ],
-        tags=[TAG],
         responses={
             (200, "application/json"): OpenApiResponse(
                 OpenApiTypes.OBJECT, description="A chat completion."
@@ -55,7 +63,6 @@ class CompletionsView(OrderlyView, OpenAIView):
                 OpenApiTypes.STR,
                 description="With `stream`: the chunks of the answer, then `[DONE]`.",
             ),
-            **ERRORS,
         },
     )
     def post(self, request: Request) -> DeferredResponse:
@@ -114,3 +121,30 @@ def _form(turn: Turn, asked: CompletionRequest) -> CompletionFormat:
 
 def _whole(form: CompletionFormat, messages: Sequence[Row], end: TurnCompleted) -> dict[str, Any]:
     return completion(form, messages, usage=end.usage, finish_reason=end.finish_reason)
+
+
+IGNORED_HEADER: Final = "X-Amber-Ignored-Parameters"
+MAX_NAMED: Final = 20
+
+_KNOWN: Final = frozenset(CompletionInput().fields) | RESERVED
+_NAME = re.compile(r"\A[A-Za-z0-9_.-]{1,64}\Z")
+
+
+def with_own_parameters(
+    asked: CompletionRequest, sent: Mapping[str, Any], answerer: Answerer
+) -> tuple[CompletionRequest, dict[str, str]]:
+    """Return the request with the model's own parameters, and the header that names what is ignored.
+
+    At most one query, and none where all fields are known. Raises Invalid.
+    """
+    unknown = {k: v for k, v in sent.items() if k not in _KNOWN and v is not None}
+    if not unknown:
+        return asked, {}
+    alias = answerer.assistant.model if answerer.assistant else answerer.name
+    allowed = allowed_parameters(alias)
+    own = {k: storable(v) for k, v in unknown.items() if k in allowed}
+    if is_too_long(own):
+        raise Invalid(f"The model's parameters have more than {MAX_FIELDS_BYTES:,} bytes.")
+    options = replace(asked.options, extra={**asked.options.extra, **own})
+    ignored = sorted(k for k in unknown if k not in own and _NAME.match(k))[:MAX_NAMED]
+    return replace(asked, options=options), {IGNORED_HEADER: ", ".join(ignored)} if ignored else {}

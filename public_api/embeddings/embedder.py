@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import orjson
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import transaction
 
 from accounts.principal import Principal
+from amber.lib.database.connections import threaded
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.ids import new_id
 from engine.provider.model import ProviderError, Usage
@@ -144,25 +144,22 @@ def _estimate(request: EmbeddingRequest) -> Usage:
     return Usage(prompt_tokens=sum(tokens_each))
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
     """Account what was used, and release the reservation."""
     latency_ms = round((time.monotonic() - began) * 1_000)
     budget_subject = asdict(request.budget_subject)
-    try:
-        with transaction.atomic():
-            if request.is_budgeted:
-                reservations.release([request.id])
-            ledger.record(
-                request.model,
-                usage,
-                latency_ms=latency_ms,
-                is_budgeted=request.is_budgeted,
-                **budget_subject,
-                **fields,
-            )
-    finally:
-        connections.close_all()
+    with transaction.atomic():
+        if request.is_budgeted:
+            reservations.release([request.id])
+        ledger.record(
+            request.model,
+            usage,
+            latency_ms=latency_ms,
+            is_budgeted=request.is_budgeted,
+            **budget_subject,
+            **fields,
+        )
 
 
 def _answer(request: EmbeddingRequest, vectors: "Vectors", usage: Usage) -> bytes:

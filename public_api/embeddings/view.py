@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -26,7 +26,7 @@ from public_api.embeddings.embedder import (
 )
 from public_api.openai.answerers import asking_as, embedding_model_named
 from public_api.openai.strict_fields import TextField, WholeNumberField
-from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.openai.view import OpenAIView, describe_operation
 
 _ONE_OF: Final[dict[str, Any]] = {
     "oneOf": [
@@ -84,12 +84,10 @@ class EmbeddingInput(serializers.Serializer[Any]):
 
 
 class EmbeddingsView(OpenAIView):
-    @extend_schema(
-        operation_id="createEmbedding",
-        auth=KEY,
+    @describe_operation(
+        "createEmbedding",
         request=EmbeddingInput,
-        tags=[TAG],
-        responses={200: OpenApiTypes.OBJECT, **ERRORS},
+        responses={200: OpenApiTypes.OBJECT},
     )
     def post(self, request: Request) -> DeferredResponse:
         """Embed texts into L2-normalised vectors. Nothing is stored."""

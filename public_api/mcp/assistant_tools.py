@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from accounts.principal import Principal
+from amber.lib.database.connections import in_thread
 from assistants.models import Assistant
 from chats.context.call_options import CallOptions
 from chats.models import Turn
@@ -22,7 +23,6 @@ from public_api.openai.answerers import NEW_CHAT, assistant_named
 from public_api.openai.growing_answer import Row, citations, show_answer
 from public_api.openai.messages import RequestMessage
 from public_api.services import start_turn
-from tools.calling.in_thread import in_thread
 
 MAX_LISTED: Final = 200
 MAX_QUESTION_CHARS: Final = 100_000

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from accounts.principal import Principal
 from accounts.tenancy.access import get_visible
+from amber.lib.database.connections import in_thread
 from amber.lib.errors import Conflict, Invalid, Missing
 from libraries.models import Document, Library
 from public_api.mcp.tool import Json, McpTool, Report, ToolAnswer, object_of, one_line
-from tools.calling.in_thread import in_thread
 
 MAX_LISTED: Final = 200
 MAX_SEARCHED: Final = 50

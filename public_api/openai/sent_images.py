@@ -6,7 +6,8 @@ keeps them.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -29,10 +30,11 @@ FETCH_SECONDS: Final = 10.0
 NO_IMAGE: Final = "This is not a PNG, JPEG, GIF or WebP image."
 
 
+@contextmanager
 def unsaved_images(
     caller: Principal, images: Mapping[str, Image | RemoteImage], *, expired_at: datetime | None
-) -> dict[str, File]:
-    """Return the files by the images' places. A caller that fails to save them erases their bytes.
+) -> Iterator[dict[str, File]]:
+    """Yield the files by the images' places, to be saved in the block; if that fails, their bytes go.
 
     Raises Invalid, TooLarge, Unavailable; `fields` names the place.
     """
@@ -42,15 +44,11 @@ def unsaved_images(
     try:
         for place, data in _bytes_of(images).items():
             files[place] = _build_file(caller, place, data, expired_at)
+        yield files
     except BaseException:
-        erase_images(files)
+        for file in files.values():
+            erase_bytes(file.path)
         raise
-    return files
-
-
-def erase_images(files: Mapping[str, File]) -> None:
-    for file in files.values():
-        erase_bytes(file.path)
 
 
 def keep_images(file_ids: Iterable[str], until: datetime) -> None:

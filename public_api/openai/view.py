@@ -1,8 +1,9 @@
 """Give every view under /v1 its base: for keys only, always JSON, documented alike."""
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -12,14 +13,23 @@ from accounts.principal import Principal
 from accounts.sign_in.authentication import PrincipalAuthentication
 from public_api.openai.serializers import OpenAIErrorSerializer
 
-TAG: Final = "OpenAI"
-KEY: Final[Any] = [{"apiKey": []}]
-"""The credential in the OpenAPI document: sessions are not accepted."""
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-ERRORS: Final = {
+_KEY: Final[Any] = [{"apiKey": []}]
+_ERRORS: Final = {
     status: OpenApiResponse(OpenAIErrorSerializer)
     for status in (400, 401, 403, 404, 409, 413, 415, 429, 500, 502, 503)
 }
+
+
+def describe_operation(
+    name: str, *, responses: dict[Any, Any], **options: Any
+) -> Callable[[Method], Method]:
+    """Describe a method under /v1 in the OpenAPI document, for keys alone, by OpenAI's name of it."""
+    answers = {**responses, **_ERRORS}
+    return extend_schema(
+        operation_id=name, auth=_KEY, tags=["OpenAI"], responses=answers, **options
+    )
 
 
 class KeyAuthentication(PrincipalAuthentication):

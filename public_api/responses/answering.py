@@ -14,12 +14,12 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse, StreamingHttpResponse
 from redis.exceptions import RedisError
 
+from amber.lib.database.connections import threaded
 from amber.lib.errors import AmberError, Conflict, Missing
 from amber.lib.json_text import numbers
 from amber.lib.rest.api import as_amber_error
@@ -170,12 +170,10 @@ def _bytes(events: Iterable[Json], number: int) -> bytes:
     )
 
 
-@sync_to_async(thread_sensitive=False)
+@threaded
 def _read(turn: Turn) -> Json:
     """Read the turn anew. Raises Missing."""
     try:
         return response_of(Turn.objects.get(pk=turn.pk))
     except Turn.DoesNotExist:
         raise Missing from None
-    finally:
-        connections.close_all()

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,11 +16,11 @@ from accounts.tenancy.idempotency import once
 from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import PREFER, accepted_headers, prefers_async
-from amber.lib.rest.wire import validate_body
+from amber.lib.rest.wire import validate_body, validate_query
 from public_api.completions.serializers import MAX_USER_CHARS
 from public_api.openai.answerers import answerer_named, asking_as
 from public_api.openai.answering import turn_of, whole_answer
-from public_api.openai.view import ERRORS, KEY, TAG, OpenAIView
+from public_api.openai.view import OpenAIView, describe_operation
 from public_api.responses.answering import (
     form_of,
     response_of,
@@ -73,17 +73,14 @@ class PageInput(serializers.Serializer[Any]):
 class ResponsesView(OrderlyView, OpenAIView):
     bound_keys_may = ("POST",)
 
-    @extend_schema(
-        operation_id="createResponse",
-        auth=KEY,
+    @describe_operation(
+        "createResponse",
         request=ResponseInput,
         parameters=[IDEMPOTENCY_KEY, PREFER],
-        tags=[TAG],
         responses={
             (200, "application/json"): _OBJECT,
             (200, "text/event-stream"): _EVENTS,
             202: OpenApiResponse(OpenApiTypes.OBJECT, description="With `respond-async`."),
-            **ERRORS,
         },
     )
     def post(self, request: Request) -> DeferredResponse | Response:
@@ -123,36 +120,30 @@ class ResponsesView(OrderlyView, OpenAIView):
 class ResponseView(OpenAIView):
     bound_keys_may = ("GET", "DELETE")
 
-    @extend_schema(
-        operation_id="getResponse",
-        auth=KEY,
+    @describe_operation(
+        "getResponse",
         parameters=[RetrieveInput, _USER],
-        tags=[TAG],
         responses={
             (200, "application/json"): _OBJECT,
             (200, "text/event-stream"): _EVENTS,
-            **ERRORS,
         },
     )
     def get(self, request: Request, response_id: str) -> DeferredResponse | Response:
         """Show the current state of a response. With `stream=true` its events, beginning after the
         one whose number is `starting_after`."""
         turn = response_turn(_caller(request), response_id)
-        given = RetrieveInput(data=request.query_params)
-        given.is_valid(raise_exception=True)
-        if not given.validated_data["stream"]:
+        given = validate_query(RetrieveInput, request)
+        if not given["stream"]:
             return Response(response_of(turn))
-        number: int = given.validated_data["starting_after"]
+        number: int = given["starting_after"]
         return DeferredResponse(
             partial(streamed_response, turn, form_of(turn), number=number, is_kept=True)
         )
 
-    @extend_schema(
-        operation_id="deleteResponse",
-        auth=KEY,
+    @describe_operation(
+        "deleteResponse",
         parameters=[_USER],
-        tags=[TAG],
-        responses={200: DeletedResponseSerializer, **ERRORS},
+        responses={200: DeletedResponseSerializer},
     )
     def delete(self, request: Request, response_id: str) -> Response:
         """Delete a response with its texts. A running one is cancelled. A stored chat keeps its
@@ -164,23 +155,18 @@ class ResponseView(OpenAIView):
 class InputItemsView(OpenAIView):
     bound_keys_may = ("GET",)
 
-    @extend_schema(
-        operation_id="listInputItems",
-        auth=KEY,
+    @describe_operation(
+        "listInputItems",
         parameters=[PageInput, _USER],
-        tags=[TAG],
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="A page of items."),
-            **ERRORS,
         },
     )
     def get(self, request: Request, response_id: str) -> Response:
         """List the input of a response, including earlier items of its conversation. In a stored
         chat only what was new."""
         turn = response_turn(_caller(request), response_id)
-        given = PageInput(data=request.query_params)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
+        wanted = validate_query(PageInput, request)
         items = input_items(turn.pk.hex, asked_of(turn))
         is_descending = wanted["order"] == "desc"
         return Response(
@@ -191,13 +177,11 @@ class InputItemsView(OpenAIView):
 class CancelResponseView(OpenAIView):
     bound_keys_may = ("POST",)
 
-    @extend_schema(
-        operation_id="cancelResponse",
-        auth=KEY,
+    @describe_operation(
+        "cancelResponse",
         request=None,
         parameters=[_USER],
-        tags=[TAG],
-        responses={200: _OBJECT, **ERRORS},
+        responses={200: _OBJECT},
     )
     def post(self, request: Request, response_id: str) -> DeferredResponse:
         """Cancel a response. Text that was written is kept. One that has ended does not change."""

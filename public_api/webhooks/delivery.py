@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.egress import FetchLimits, fetch
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
-from amber.lib.secrets import DecryptError
+from amber.lib.secrets import DecryptError, cell_of, decrypt
 from amber.lib.tracing import names, spans
 from amber.lib.workers.leases import Runs, sweep_expired
 from amber.lib.workers.worker import this_worker
@@ -42,7 +42,6 @@ from public_api.models import (
     Webhook,
     WebhookDelivery,
 )
-from public_api.webhooks.secrets import secrets_of
 from public_api.webhooks.signing import HEADER, signature
 
 logger = structlog.get_logger(__name__)
@@ -160,7 +159,7 @@ def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
     if reason := _reason_to_withhold(delivery):
         return _DeliveryOutcome(reason, is_withheld=True)
     try:
-        keys = secrets_of(webhook, now=now)
+        keys = _secrets_of(webhook, now)
     except DecryptError:
         return _DeliveryOutcome("The webhook's secret cannot be decrypted. Rotate it.")
     body = numbers.write({**delivery.payload, **_output(delivery)})
@@ -172,6 +171,14 @@ def _message(delivery: WebhookDelivery) -> _WebhookMessage | _DeliveryOutcome:
         HEADER: signature(keys, body, at=int(now.timestamp())),
     }
     return _WebhookMessage(webhook.url, headers, body, _trace_parent(delivery))
+
+
+def _secrets_of(webhook: Webhook, now: datetime) -> list[str]:
+    """Return the secrets that sign now, the newest first. Raises DecryptError, SecretKeyError."""
+    encrypted = [webhook.secret_sealed]
+    if webhook.old_secret_until is not None and webhook.old_secret_until > now:
+        encrypted.append(webhook.old_secret_sealed)
+    return [decrypt(text, **cell_of(webhook, "secret")) for text in encrypted]
 
 
 def _trace_parent(delivery: WebhookDelivery) -> str:

@@ -16,10 +16,10 @@ from accounts.tenancy.idempotency import settle
 from amber.lib.egress import installation_policy
 from amber.lib.errors import AmberError, Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.secrets import encrypt_column
 from public_api.models import DeliveryStatus, Webhook, WebhookDelivery
 from public_api.queue import enqueue_deliveries
 from public_api.webhooks.outbox import forget_known
-from public_api.webhooks.secrets import encrypt_secret
 from public_api.webhooks.signing import new_secret
 from public_api.webhooks.wire import webhook_wire
 
@@ -42,7 +42,7 @@ def create_webhook(
     )
     _check(webhook, principal)
     secret = new_secret()
-    encrypt_secret(webhook, secret)
+    encrypt_column(webhook, "secret", secret)
     webhook.save(force_insert=True)
     transaction.on_commit(forget_known)
     settle(claim, status=201, answer={**webhook_wire(webhook), "secret": None})
@@ -81,7 +81,7 @@ def rotate_secret(webhook: Webhook, *, overlap: timedelta) -> tuple[Webhook, str
     webhook.old_secret_sealed = webhook.secret_sealed
     webhook.old_secret_until = timezone.now() + overlap
     secret = new_secret()
-    encrypt_secret(webhook, secret)
+    encrypt_column(webhook, "secret", secret)
     webhook.save()
     return webhook, secret
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,18 +17,70 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.errors import Missing
+from amber.lib.rest.bounded_fields import BoundedListField
 from amber.lib.rest.wire import validate_body
-from public_api.models import Webhook, WebhookDelivery
+from amber.lib.rest.wire_serializers import serializer_of
+from public_api.models import MAX_URL_CHARS, WEBHOOK_EVENTS, Webhook, WebhookDelivery
 from public_api.webhooks import services
-from public_api.webhooks.serializers import (
-    DeliverySerializer,
-    EditedWebhookInput,
-    IssuedWebhookSerializer,
-    NewWebhookInput,
-    RotateSecretInput,
-    WebhookSerializer,
+from public_api.webhooks.wire import (
+    DeliveryWire,
+    IssuedWebhookWire,
+    WebhookWire,
+    delivery_wire,
+    webhook_wire,
 )
-from public_api.webhooks.wire import delivery_wire, webhook_wire
+
+MAX_OVERLAP_HOURS: Final = 24 * 7
+MAX_NAMED_EVENTS: Final = 100
+"""More than there are, since a client may name one twice."""
+
+
+class WebhookChangesInput(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200, allow_blank=True, required=False)
+    url = serializers.CharField(max_length=MAX_URL_CHARS)
+    events = BoundedListField(
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
+        allow_empty=False,
+        required=False,
+        max_length=MAX_NAMED_EVENTS,
+    )
+    include_output = serializers.BooleanField(
+        required=False, help_text="Also send what the turn wrote."
+    )
+    whole_organization = serializers.BooleanField(
+        required=False,
+        help_text="Notify about turns of everybody's keys, not only of yours. Admins only.",
+    )
+
+    def validate_events(self, events: list[str]) -> list[str]:
+        return list(dict.fromkeys(events))
+
+
+class NewWebhookInput(WebhookChangesInput):
+    events = BoundedListField(
+        child=serializers.ChoiceField(WEBHOOK_EVENTS),
+        allow_empty=False,
+        max_length=MAX_NAMED_EVENTS,
+        default=[name for name, _ in WEBHOOK_EVENTS],
+    )
+
+
+class EditedWebhookInput(WebhookChangesInput):
+    enabled = serializers.BooleanField(required=False)
+
+
+class RotateSecretInput(serializers.Serializer[Any]):
+    overlap_hours = serializers.FloatField(
+        default=24,
+        min_value=0,
+        max_value=MAX_OVERLAP_HOURS,
+        help_text="How many hours the old secret also signs.",
+    )
+
+
+WebhookSerializer = serializer_of(WebhookWire)
+IssuedWebhookSerializer = serializer_of(IssuedWebhookWire)
+DeliverySerializer = serializer_of(DeliveryWire)
 
 
 class _WebhookListView(GenericAPIView[Any]):

@@ -3,7 +3,7 @@
 from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db.models import F, Func, JSONField, Q, QuerySet, Value
+from django.db.models import F, Func, JSONField, QuerySet, Value
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.answers import answer_once
-from accounts.api.group_views import GROUP_FILTER, GrantsView, GrantView, filter_by_group
+from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -45,21 +45,12 @@ SHARING: Final = ("shared",)
 class ToolsView(GenericAPIView[Tool]):
     serializer_class = ToolSummarySerializer
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("q", str, description="Text that the name or description contains."),
-            GROUP_FILTER,
-        ],
-        responses=ToolSummarySerializer(many=True),
-    )
+    @extend_schema(parameters=SHARED_FILTERS, responses=ToolSummarySerializer(many=True))
     def get(self, request: Request) -> Response:
         """List the tools that are yours, shared, or shared with a group of yours, newest first."""
         principal = principal_of(request)
-        rows = Tool.objects.visible_to(principal).annotate_access(principal)
-        rows = filter_by_group(rows, request)
-        if words := request.query_params.get("q", "").strip():
-            rows = rows.filter(Q(name__icontains=words) | Q(description__icontains=words))
-        page = cast("list[Any]", self.paginate_queryset(_with_names(rows)))
+        rows = _with_names(shared_rows(Tool, request))
+        page = cast("list[Any]", self.paginate_queryset(rows))
         return self.get_paginated_response(
             [summary_wire(row, row.names, access_to(row, principal)) for row in page]
         )

@@ -10,10 +10,10 @@ from typing import Annotated, Final
 
 from django.conf import settings
 
+from amber.lib.database.connections import in_thread
 from engine.history.prompt import one_line
 from engine.text.tokens import at_most_tokens, count_text
 from tools.builtin.web.addresses import known_address
-from tools.calling.in_thread import in_thread
 from tools.calling.registry import register_tool
 from tools.protocol import Circumstances, ToolContext, ToolError
 

@@ -51,10 +51,10 @@ async def web_search(
 
 
 async def _search(request: SearchRequest, context: ToolContext) -> list[WebResult]:
-    from tools.builtin.web import searxng, tavily  # with its HTTP client 4 MB
+    from tools.builtin.web import engines  # with its HTTP client 4 MB
 
     if settings.AMBER_SEARXNG_URL:
-        return await searxng.search(settings.AMBER_SEARXNG_URL, request, context=context)
-    return await tavily.search(
+        return await engines.search_searxng(settings.AMBER_SEARXNG_URL, request, context=context)
+    return await engines.search_tavily(
         settings.AMBER_TAVILY_URL, settings.AMBER_TAVILY_API_KEY, request, context=context
     )

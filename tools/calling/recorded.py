@@ -16,9 +16,9 @@ import structlog
 from django.conf import settings
 from django.db import Error
 
+from amber.lib.database.connections import in_thread
 from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
-from tools.calling.in_thread import in_thread
 from tools.models import CallOutcome, ToolCallRecord
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ArgumentsError, OfferedTool, ToolContext, ToolError, ToolOutput

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
+from amber.lib.database.connections import in_thread
 from engine.tools import ToolSpec
-from tools.calling.in_thread import in_thread
 from tools.calling.signature import Signature, read_signature
 from tools.protocol import Circumstances, ToolContext, ToolOutput
 

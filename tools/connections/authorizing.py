@@ -17,11 +17,17 @@ from accounts.tenancy.access import get_writable
 from amber.lib.database.connections import release_connections
 from amber.lib.egress import FetchError
 from amber.lib.errors import AmberError, Invalid, Unavailable
-from amber.lib.secrets import DecryptError, SecretKeyError, decrypt, encrypt, sha256_hex
+from amber.lib.secrets import (
+    DecryptError,
+    SecretKeyError,
+    decrypt,
+    decrypt_column,
+    encrypt,
+    sha256_hex,
+)
 from tools.connections.places import place_for
 from tools.connections.refreshing import refresh
 from tools.connections.tokens import store_tokens, uses_oauth
-from tools.keys import decrypt_api_key
 from tools.models import Tool
 
 KEPT_SECONDS: Final = 600
@@ -45,7 +51,7 @@ def begin_connecting(tool: Tool, principal: Principal, *, returns_to: str) -> st
         raise Invalid(text, fields={"options.auth": [text]})
     auth = tool.options["auth"]
     try:
-        secret = decrypt_api_key(tool)
+        secret = decrypt_column(tool, "api_key")
     except (DecryptError, SecretKeyError) as error:
         raise Unavailable("The tool's key cannot be read. Enter it again.") from error
     wanted = WantedAuthorization(

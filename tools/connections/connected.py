@@ -6,11 +6,10 @@ A tool's key is decrypted here only. Nothing is sent.
 from collections.abc import Collection, Sequence
 
 from amber.lib.errors import Unavailable
-from amber.lib.secrets import DecryptError, SecretKeyError
+from amber.lib.secrets import DecryptError, SecretKeyError, decrypt_column
 from tools.calling.recorded import EVERY_FUNCTION, RecordedTool
 from tools.connections.sources import source_of
 from tools.connections.tokens import renewal_of, uses_oauth
-from tools.keys import decrypt_api_key
 from tools.models import Tool
 from tools.protocol import OfferedTool
 from tools.source import Connection
@@ -27,7 +26,7 @@ def connection_of(tool: Tool) -> Connection:
             renew=renewal_of(tool),
         )
     try:
-        api_key = decrypt_api_key(tool)
+        api_key = decrypt_column(tool, "api_key")
     except (DecryptError, SecretKeyError) as error:
         raise Unavailable("The tool's key cannot be read. Enter it again.") from error
     return Connection(

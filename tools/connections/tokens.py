@@ -19,11 +19,10 @@ import structlog
 from redis.exceptions import RedisError
 
 from amber.lib import redis as amber_redis
+from amber.lib.database.connections import in_thread
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import FetchError, UnsafeAddress
-from amber.lib.secrets import DecryptError, SecretKeyError
-from tools.calling.in_thread import in_thread
-from tools.keys import decrypt_tokens, encrypt_tokens
+from amber.lib.secrets import DecryptError, SecretKeyError, decrypt_column, encrypt_column
 from tools.models import Tool
 from tools.outgoing.auth import CredentialError
 
@@ -116,7 +115,7 @@ def _load(tool_id: UUID, organization_id: UUID, url: str) -> Tokens:
     if tool is None or not tool.oauth_sealed:
         raise CredentialError(NOT_CONNECTED)
     try:
-        tokens: Tokens = orjson.loads(decrypt_tokens(tool))
+        tokens: Tokens = orjson.loads(decrypt_column(tool, "oauth"))
     except (DecryptError, SecretKeyError):
         raise CredentialError("The tool's tokens cannot be read. Connect it again.") from None
     if tokens["url"] != url:
@@ -127,7 +126,7 @@ def _load(tool_id: UUID, organization_id: UUID, url: str) -> Tokens:
 def store_tokens(tool_id: UUID, organization_id: UUID, tokens: Tokens | None) -> None:
     """Write the tokens into the tool's row; None disconnects it."""
     tool = Tool(pk=tool_id, organization_id=organization_id)
-    encrypt_tokens(tool, orjson.dumps(tokens).decode() if tokens else "")
+    encrypt_column(tool, "oauth", orjson.dumps(tokens).decode() if tokens else "")
     with for_whole_organization():
         Tool.objects.filter(pk=tool_id).update(oauth_sealed=tool.oauth_sealed)
 

@@ -22,10 +22,10 @@ async def ask(
     what: str,
     trusting: str,
     context: ToolContext,
-    idempotent: bool,
     limits: FetchLimits,
 ) -> Response:
-    """Send a request and return a successful answer. Raises ToolError.
+    """Send a request, which is repeated while the service is overloaded, and return a successful answer. Raises
+    ToolError.
 
     `what` is the service's name for people, `trusting` its configured URL.
     """
@@ -33,7 +33,7 @@ async def ask(
         answer = await send(
             request,
             context=context,
-            idempotent=idempotent,
+            idempotent=True,
             limits=limits,
             policy=policy_trusting(trusting),
         )

@@ -9,9 +9,9 @@ import pytest
 from django.db import connections
 
 from amber.lib.ids import new_id
+from amber.lib.secrets import encrypt_column
 from tests.personas import Persona, api, new_group
 from tools.connections.connected import functions_of
-from tools.keys import encrypt_api_key
 from tools.models import Tool, ToolCallRecord
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ToolContext
@@ -216,7 +216,7 @@ def test_a_stored_key_does_not_go_to_another_server_by_way_of_oauth(alice, bob, 
     """Whoever may change a shared tool would else read its key where they say that tokens are given."""
     made = Tool(pk=new_id(), organization_id=alice.organization.pk, user=alice.user, kind="mcp")
     made.name, made.discovery_url = "Sums", f"{service.root}/mcp"
-    encrypt_api_key(made, "alice's key")
+    encrypt_column(made, "api_key", "alice's key")
     made.save(force_insert=True)
     place = f"{ALL}{made.pk}/"
     group = new_group("Sums", bob)

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from accounts.models import IdempotencyRecord
+from amber.lib.secrets import decrypt_column
 from amber.lib.tests.local_server import say
 from tests.personas import api
 from tools.connections.connected import functions_of
-from tools.keys import decrypt_api_key
 from tools.models import PastedDocument, Tool
 from tools.tests.tool_service import ToolService, function, serving
 
@@ -75,7 +75,7 @@ def test_adds_a_tool_and_says_what_was_found(bob, weather):
 def test_asks_with_the_key(bob, weather):
     weather.key = KEY
     tool = added(bob, weather, api_key=KEY)
-    assert decrypt_api_key(tool) == KEY
+    assert decrypt_column(tool, "api_key") == KEY
     assert weather.asked[0].headers["accept"] == "application/json"
 
 
@@ -307,7 +307,7 @@ def test_a_tool_whose_document_was_not_kept_is_pasted_again(bob, weather, shop):
     body = {"options": options, "document": DOCUMENT % weather.host}
     assert api(bob).patch(of(shop), body).status_code == 200
     renamed = api(bob).patch(of(shop), {"name": "Cats", "api_key": "another"})
-    assert (renamed.status_code, decrypt_api_key(Tool.objects.get())) == (200, "another")
+    assert (renamed.status_code, decrypt_column(Tool.objects.get(), "api_key")) == (200, "another")
 
 
 @pytest.mark.parametrize("way", ["document", "server"])
@@ -424,7 +424,7 @@ def test_a_new_key_is_tried_at_once(bob, weather):
     weather.key = "new"
     assert list(fields_of(api(bob).patch(of(tool), {"api_key": "wrong"}))) == ["api_key"]
     assert api(bob).patch(of(tool), {"api_key": "new"}).status_code == 200
-    assert decrypt_api_key(Tool.objects.get()) == "new"
+    assert decrypt_column(Tool.objects.get(), "api_key") == "new"
 
 
 def test_functions_that_ask_first_are_chosen_without_asking_the_service(bob, weather):

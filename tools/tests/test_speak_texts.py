@@ -4,8 +4,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from amber.lib.secrets import encrypt_column
 from amber.lib.tests.local_server import say, send_to
-from providers.keys import encrypt_api_key
 from providers.models import OFFLINE_URL, Provider, UsageRecord
 from tests.fixtures_provider import fake_provider
 from tools.calling.registry import offer_builtin_tools
@@ -157,7 +157,7 @@ def provider(settings, fake_provider):
     Provider.objects.create(name="Offline", base_url=OFFLINE_URL)
     Provider.objects.create(name="By hand", base_url="http://127.0.0.1:9/v1")
     row = Provider(name="First", base_url=fake_provider.base_url, environment_sealed="x")
-    encrypt_api_key(row, fake_provider.api_key)
+    encrypt_column(row, "api_key", fake_provider.api_key)
     row.save()
     return row
 

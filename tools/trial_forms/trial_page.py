@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
+from django import forms
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from amber.lib.json_text import numbers
-from tools.calling.arguments import check_arguments
+from tools.calling.arguments import check_arguments, parse_arguments
+from tools.connections.connected import function_names
 from tools.models import Tool
 from tools.protocol import ArgumentsError
 from tools.trial_forms.controls import ArgumentRow, Control, argument_rows, controls_of
@@ -23,11 +27,32 @@ from tools.trial_forms.posted_arguments import (
     remove_item,
     to_posted,
 )
-from tools.trial_forms.raw_form import RawForm
 from tools.trial_forms.schema_fields import ArgumentField, read_fields
 
 FROM_FIELDS: Final = "fields"
 """What the form of fields posts as `mode`; without it the arguments are JSON."""
+
+
+class RawForm(forms.Form):
+    function = forms.ChoiceField(widget=UnfoldAdminSelectWidget, label=gettext_lazy("Function"))
+    arguments = forms.CharField(
+        label=gettext_lazy("Arguments"),
+        required=False,
+        initial="{}",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "spellcheck": "false"}),
+        help_text=gettext_lazy("A JSON object."),
+    )
+
+    def __init__(self, tool: Tool, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [(name, name) for name in function_names(tool)]
+        self.fields["function"].choices = choices  # type: ignore[attr-defined]
+
+    def clean_arguments(self) -> dict[str, Any]:
+        try:
+            return parse_arguments(self.cleaned_data["arguments"])
+        except ArgumentsError as error:
+            raise forms.ValidationError(str(error)) from error
 
 
 @dataclass(slots=True)

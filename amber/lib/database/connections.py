@@ -1,11 +1,42 @@
-"""Manage a thread's database connections: give them back, have one of its own, go past PgBouncer."""
+"""Manage a thread's database connections: give them back, have one of its own, go past PgBouncer.
 
-from collections.abc import Iterator
+Connections belong to a thread: what coroutines read from the database runs in one that closes them at its end
+(`in_thread`, `threaded`).
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connections
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a blocking function beside the event loop; return what it returns, or raise what it raises."""
+
+    def run() -> T:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(run)
+
+
+def threaded(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a coroutine function of a blocking one: each call runs in a thread (`in_thread`)."""
+
+    @wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await in_thread(function, *args, **kwargs)
+
+    return call
 
 
 def release_connections() -> None:

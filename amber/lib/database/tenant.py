@@ -77,12 +77,8 @@ def act_as(tenant: Tenant | None) -> None:
 @contextmanager
 def as_tenant(tenant: Tenant) -> Iterator[None]:
     """Act for this tenant inside of the block."""
-    token = _tenant.set(tenant)
-    try:
-        with _connected_as(DEFAULT):
-            yield
-    finally:
-        _tenant.reset(token)
+    with _acting_for(tenant), _connected_as(DEFAULT):
+        yield
 
 
 @contextmanager
@@ -96,11 +92,8 @@ def for_whole_organization() -> Iterator[None]:
     if tenant is None or tenant.organization_id is None or tenant.is_whole:
         yield
         return
-    token = _tenant.set(Tenant(tenant.organization_id, is_whole=True))
-    try:
+    with _acting_for(Tenant(tenant.organization_id, is_whole=True)):
         yield
-    finally:
-        _tenant.reset(token)
 
 
 @contextmanager
@@ -109,10 +102,15 @@ def across_tenants() -> Iterator[None]:
 
     A transaction cannot span both. Raises RuntimeError inside of a tenant's.
     """
-    token = _tenant.set(EVERYBODY)
+    with _acting_for(EVERYBODY), _connected_as(SYSTEM):
+        yield
+
+
+@contextmanager
+def _acting_for(tenant: Tenant) -> Iterator[None]:
+    token = _tenant.set(tenant)
     try:
-        with _connected_as(SYSTEM):
-            yield
+        yield
     finally:
         _tenant.reset(token)
 

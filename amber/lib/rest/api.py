@@ -203,21 +203,6 @@ def _(exc: django_errors.ValidationError) -> AmberError:
 
 
 @as_amber_error.register
-def _(exc: drf.ParseError) -> AmberError:
-    return Invalid(str(exc.detail), code="malformed_json")
-
-
-@as_amber_error.register
-def _(exc: drf.NotAuthenticated) -> AmberError:
-    return NotAuthenticated()
-
-
-@as_amber_error.register
-def _(exc: drf.AuthenticationFailed) -> AmberError:
-    return NotAuthenticated(code="invalid_credential")
-
-
-@as_amber_error.register
 def _(exc: drf.PermissionDenied) -> AmberError:
     text = str(exc.detail)
     if text.startswith("CSRF Failed"):
@@ -226,74 +211,45 @@ def _(exc: drf.PermissionDenied) -> AmberError:
 
 
 @as_amber_error.register
-def _(exc: django_errors.PermissionDenied) -> AmberError:
-    return Forbidden()
-
-
-@as_amber_error.register(Http404)
-@as_amber_error.register(drf.NotFound)
-@as_amber_error.register(django_errors.ObjectDoesNotExist)
-def _(exc: Exception) -> AmberError:
-    return Missing()
-
-
-@as_amber_error.register
-def _(exc: drf.MethodNotAllowed) -> AmberError:
-    return Invalid(str(exc.detail), code="method_not_allowed")
-
-
-@as_amber_error.register
-def _(exc: drf.NotAcceptable) -> AmberError:
-    return Invalid(code="not_acceptable")
-
-
-@as_amber_error.register
-def _(exc: drf.UnsupportedMediaType) -> AmberError:
-    return Invalid(code="unsupported_media_type")
-
-
-@as_amber_error.register
 def _(exc: drf.Throttled) -> AmberError:
     wait = getattr(exc, "wait", None)
     return RateLimited(retry_after_seconds=None if wait is None else math.ceil(wait))
 
 
-@as_amber_error.register(django_errors.SuspiciousOperation)
-@as_amber_error.register(django_errors.BadRequest)
-def _(exc: Exception) -> AmberError:
-    return Invalid("The request is malformed.")
-
-
-@as_amber_error.register(django_errors.RequestDataTooBig)
-@as_amber_error.register(django_errors.TooManyFieldsSent)
-@as_amber_error.register(django_errors.TooManyFilesSent)
-def _(exc: Exception) -> AmberError:
-    return TooLarge()
-
-
 @as_amber_error.register
-def _(exc: UnreadablePostError) -> AmberError:
-    return Invalid("The body is incomplete.")
+def _(exc: redis.ResponseError) -> AmberError:
+    return _away() if refuses_writes(exc) else AmberError()
 
 
-@as_amber_error.register
-def _(exc: MultiPartParserError) -> AmberError:
-    return Invalid("The form is malformed.")
-
-
-@as_amber_error.register(OperationalError)
-@as_amber_error.register(InterfaceError)
-@as_amber_error.register(redis.ConnectionError)
-@as_amber_error.register(redis.TimeoutError)
-def _(exc: Exception) -> AmberError:
+def _away() -> AmberError:
     return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
 
 
-@as_amber_error.register
-def _(exc: redis.ResponseError) -> AmberError:
-    if refuses_writes(exc):
-        return Unavailable(retry_after_seconds=AWAY_RETRY_AFTER_SECONDS)
-    return AmberError()
+_MEANINGS: Final[Mapping[type[Exception], Callable[[Any], AmberError]]] = {
+    drf.ParseError: lambda exc: Invalid(str(exc.detail), code="malformed_json"),
+    drf.NotAuthenticated: lambda _: NotAuthenticated(),
+    drf.AuthenticationFailed: lambda _: NotAuthenticated(code="invalid_credential"),
+    drf.MethodNotAllowed: lambda exc: Invalid(str(exc.detail), code="method_not_allowed"),
+    drf.NotAcceptable: lambda _: Invalid(code="not_acceptable"),
+    drf.UnsupportedMediaType: lambda _: Invalid(code="unsupported_media_type"),
+    drf.NotFound: lambda _: Missing(),
+    Http404: lambda _: Missing(),
+    django_errors.ObjectDoesNotExist: lambda _: Missing(),
+    django_errors.PermissionDenied: lambda _: Forbidden(),
+    django_errors.SuspiciousOperation: lambda _: Invalid("The request is malformed."),
+    django_errors.BadRequest: lambda _: Invalid("The request is malformed."),
+    django_errors.RequestDataTooBig: lambda _: TooLarge(),
+    django_errors.TooManyFieldsSent: lambda _: TooLarge(),
+    django_errors.TooManyFilesSent: lambda _: TooLarge(),
+    UnreadablePostError: lambda _: Invalid("The body is incomplete."),
+    MultiPartParserError: lambda _: Invalid("The form is malformed."),
+    OperationalError: lambda _: _away(),
+    InterfaceError: lambda _: _away(),
+    redis.ConnectionError: lambda _: _away(),
+    redis.TimeoutError: lambda _: _away(),
+}
+for _kind, _meaning in _MEANINGS.items():
+    as_amber_error.register(_kind, _meaning)
 
 
 def _flatten(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:

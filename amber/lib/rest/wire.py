@@ -162,8 +162,17 @@ def validate_body(
     shape: type[BaseSerializer[Any]], request: Request, *, partial: bool = False
 ) -> Any:
     """Return the request's data as this serializer reads it. Raises ValidationError."""
+    return _validate(shape, request.data, partial=partial)
+
+
+def validate_query(shape: type[BaseSerializer[Any]], request: Request) -> Any:
+    """Return the request's query string as this serializer reads it. Raises ValidationError."""
+    return _validate(shape, request.query_params, partial=False)
+
+
+def _validate(shape: type[BaseSerializer[Any]], data: Any, *, partial: bool) -> Any:
     given = copy(_with_fields(shape, partial))  # type: ignore[arg-type]  # classes are hashable
-    given.initial_data = request.data
+    given.initial_data = data
     given.is_valid(raise_exception=True)
     return given.validated_data
 

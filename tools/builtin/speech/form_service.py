@@ -35,7 +35,6 @@ async def speak(
         what=WHAT,
         trusting=url,
         context=context,
-        idempotent=True,
         limits=ANSWER_LIMITS,
     )
     audio_url = _audio_url(url, json_object(answer, what=WHAT))

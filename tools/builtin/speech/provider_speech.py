@@ -4,11 +4,11 @@ import time
 from functools import partial
 from typing import Final
 
+from amber.lib.database.connections import in_thread
 from engine.provider.model import ProviderError
 from engine.provider.speech import OpenAISpeech
 from providers import registry
 from providers.usage import ledger
-from tools.calling.in_thread import in_thread
 from tools.outgoing.operator_service import unavailable
 from tools.protocol import ToolContext
 
@@ -36,7 +36,7 @@ async def _speak_accounted(speech: OpenAISpeech, text: str, context: ToolContext
         record = partial(
             ledger.record_speech,
             speech.model_id,
-            text,
+            spoken=text,
             organization_id=context.organization_id,
             user_id=context.user_id,
             guest_id=context.guest_id,
