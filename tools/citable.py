@@ -41,6 +41,6 @@ class CitablePassages:
         return self._by_number.setdefault(number, {**passage, "number": number})
 
 
-def _name(passage: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what identifies a passage: its chunks, as another choice of neighbours is another."""
-    return tuple(passage["chunk_ids"])
+def _name(passage: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what identifies a passage: its place, as another question is shown another part of a chunk."""
+    return passage["document"]["id"], passage["start"], passage["end"]

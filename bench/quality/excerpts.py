@@ -4,9 +4,10 @@ Chroma's form (https://github.com/brandonstarxel/chunking_evaluation) is a folde
 the columns `question`, `references` (JSON: [{"content", "start_index", "end_index"}, …]) and `corpus_id`,
 and `corpora/<corpus_id>.md`.
 
-Two sets are made here: paragraphs of a SQuAD file put together to long texts, where the sentences around
-an answer are the excerpt; and what Python's own documentation says about its language, with questions of
-some of an excerpt's words, one in five of them replaced by a word that is not there.
+Others are made here: paragraphs of a SQuAD file put together to long texts, where the sentences around an
+answer are the excerpt; and Python's documentation of its language, Amber's documents and a collection in
+BEIR's form, with questions of some of an excerpt's words, one in five of them replaced by a word that is
+not there.
 """
 
 import csv
@@ -25,7 +26,12 @@ from amber.lib.search.words import stored_words
 PARAGRAPHS: Final = 16
 """Paragraphs of one long text."""
 
+COLLECTED: Final = 40
+"""Abstracts, or the like, of one long text."""
+
 MADE_QUESTIONS: Final = 300
+FEWER_QUESTIONS: Final = 150
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 LEAST_CHARS: Final = 6_000
 EXCERPT_CHARS: Final = 900
 
@@ -114,14 +120,40 @@ def about_python(seed: int = 2) -> ExcerptSet:
     """Make questions to what Python's help says about its language."""
     from pydoc_data.topics import topics
 
-    dice = random.Random(seed)
+    return _ask_about(
+        {
+            name: re.sub(r"\*+|\[.*?\]", "", said)
+            for name, said in sorted(topics.items())
+            if len(said) > LEAST_CHARS
+        },
+        seed,
+        MADE_QUESTIONS,
+    )
+
+
+def about_documents(seed: int = 7) -> ExcerptSet:
+    """Make questions to Amber's own documents: Markdown with tables, lists and code."""
+    read = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+    texts = {name: text for name, text in read.items() if len(text) > LEAST_CHARS}
+    return _ask_about(texts, seed, FEWER_QUESTIONS)
+
+
+def about_collection(folder: Path, seed: int = 5) -> ExcerptSet:
+    """Make questions to the documents of a folder of BEIR's form, put together to long texts."""
+    rows = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
+    said = [f"{row.get('title', '')}\n\n{row['text']}" for row in rows]
     texts = {
-        name: re.sub(r"\*+|\[.*?\]", "", said)
-        for name, said in sorted(topics.items())
-        if len(said) > LEAST_CHARS
+        f"text-{start}": "\n\n".join(said[start : start + COLLECTED])
+        for start in range(0, len(said), COLLECTED)
     }
+    return _ask_about(texts, seed, FEWER_QUESTIONS)
+
+
+def _ask_about(texts: dict[str, str], seed: int, count: int) -> ExcerptSet:
+    """Draw excerpts of the texts, and ask for each by some of its words."""
+    dice = random.Random(seed)
     questions: list[ExcerptQuestion] = []
-    while len(questions) < MADE_QUESTIONS:
+    while len(questions) < count:
         name = dice.choice(sorted(texts))
         spans = _drawn(texts[name], dice)
         words = [word for a, b in spans for word in _telling(texts[name][a:b], dice)]

@@ -24,7 +24,14 @@ from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.ids import new_id
 from amber.lib.search.words import asked_words, stored_words
 from bench.loadgen import say
-from bench.quality.excerpts import ExcerptSet, about_python, from_squad, read_chroma
+from bench.quality.excerpts import (
+    ExcerptSet,
+    about_collection,
+    about_documents,
+    about_python,
+    from_squad,
+    read_chroma,
+)
 from bench.quality.options import QualityOptions
 from bench.quality.stand_in import DIMENSIONS, StandInEmbedder
 from bench.quality.tables import Table
@@ -61,7 +68,8 @@ SHOWN: Final = 5
 def measure(options: QualityOptions) -> list[Table]:
     """Return tables of documents found, alone and in one library, and of text found."""
     every = QUICK if options.quick else 1
-    excerpts = {"about Python": about_python()}
+    excerpts = {"about Python": about_python(), "these documents": about_documents()}
+    excerpts |= {path.stem: about_collection(path) for path in options.sets if path.is_dir()}
     excerpts |= {path.stem: from_squad(path) for path in options.sets if path.suffix == ".json"}
     excerpts |= {path.stem: read_chroma(path) for path in options.chroma}
     tables = [

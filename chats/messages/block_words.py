@@ -17,7 +17,7 @@ import regex  # type: ignore[import-untyped]
 
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
 from amber.lib.search.languages import common_words, language_of
-from amber.lib.search.stems import forms_asked, stem
+from amber.lib.search.stems import forms_asked, stem, with_irregular
 from amber.lib.search.words import asked_words, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken
@@ -124,13 +124,14 @@ def asked_of(question: str, today: date) -> Asked:
     asked = asked_words(dates.rest)
     language = language_of(asked)
     dull = ASKING_WORDS | common_words(language)
-    named = _names_in(dates.rest)
+    named = _names_in(dates.rest) - called_names(question)
     forms: dict[str, Sequence[str]] = {}
     weak, names = set(), set()
     for word in asked:
         if word in COMMON_WORDS or len(forms) == MAX_WORDS:
             continue
-        first, *others = forms_asked(word, dict.fromkeys((language, _PLAIN)), is_early=True)
+        known = forms_asked(word, dict.fromkeys((language, _PLAIN)), is_early=True)
+        first, *others = with_irregular(known, word, language)
         forms.setdefault(first, [first, *others])
         if word in named:
             names.add(first)

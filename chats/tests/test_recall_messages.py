@@ -16,7 +16,7 @@ from chats.context.search_tool import search_conversation
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
 from chats.messages import transcript
-from chats.messages.block_words import INDEX_VERSION, chat_word, places_in
+from chats.messages.block_words import INDEX_VERSION, asked_of, chat_word, places_in
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn
@@ -436,3 +436,11 @@ def test_the_tool_shows_the_part_of_a_long_message(chat):
     talk(chat, 60, (41, f"{long}\n\nClara's cat is called Biscuit."))
     seal(chat.pk)
     assert "Biscuit" in search(chat, "Clara cat Biscuit")
+
+
+def test_a_question_asks_for_irregular_forms_and_not_for_whom_it_speaks_to():
+    today = date(2025, 3, 1)
+    asked = asked_of("What did the doctor say when Clara lost her keys?", today)
+    assert "lose" in asked.forms_of("lost")
+    assert asked.names == {"clara"}
+    assert not asked_of("How do I boil an egg, Iris?", today).names

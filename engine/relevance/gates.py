@@ -17,11 +17,13 @@ class Evidence:
     """What speaks for a text.
 
     `coverage`: the share of the question's words it holds, by rarity, 0 to 1. `margin`: by how many
-    standard deviations its similarity lies above those of all texts.
+    standard deviations its similarity lies above those of all texts. `names_speaker`: the question names
+    one of those who speak in them.
     """
 
     coverage: float = 0.0
     margin: float = 0.0
+    names_speaker: bool = False
 
 
 @dataclass(frozen=True, slots=True)

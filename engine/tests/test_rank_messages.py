@@ -168,6 +168,36 @@ def test_a_name_that_one_is_called_by_leads_to_what_they_said():
     assert lines[best] != TOLD[1]
 
 
+def test_what_is_said_by_who_is_named_comes_before_what_is_said_to_them():
+    lines = [
+        *THANKED,
+        *FAR,
+        *THANKED,
+        *FAR,
+        ("user", "tea", False),
+        *FAR,
+        ("assistant", "tea", False),
+    ]
+    best = order(rank("ann tea", spoken("ann", *lines), names=["ann"]))[0]
+    assert lines[best][0] == "assistant"
+
+
+def test_a_question_that_names_one_of_the_speakers_is_about_the_conversation():
+    asked = "ann surname passport visa number"
+    lines = [*THANKED, *FAR, *THANKED, *FAR]
+    assert is_related(rank(asked, spoken("ann", *lines), names=["ann"]).evidence)
+    not_called = [(speaker, text, False) for speaker, text, _ in lines]
+    assert not is_related(rank(asked, spoken("ann", *not_called), names=["ann"]).evidence)
+
+
+def test_a_short_message_tells_less_than_a_longer_one():
+    filler = " ".join(f"w{n}" for n in range(20))
+    said = block(*[filler] * 8, "cat", *[filler] * 8, f"cat {filler}", *[filler] * 2)
+    assert order(rank("cat", said))[0] == 17
+    near = replace(said, similarities=[0.1, 0.3] * 10)
+    assert order(rank("cat", near))[0] == 17
+
+
 def test_a_name_of_somebody_they_talk_about_leads_to_where_it_is_said():
     lines = [("user", "ann is ill", False), *FAR, ("user", "ann is well", False), *FAR, THANKED[0]]
     ranked = rank("ann", spoken("ann", *lines), names=["ann"])

@@ -2,14 +2,13 @@
 
     passage.content == document.text[passage.start : passage.end]
 
-Chunks of one document that overlap or touch become one passage, at the place of the better one. Of
-weaker ones less is shown (`libraries.retrieval.stretches`).
+A passage is a stretch of one chunk, or of several that overlap or touch: the sentences that matter to the
+question (`libraries.retrieval.stretches`). Passages have the order of their best chunks.
 """
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Annotated, Final, NamedTuple, TypedDict
 from uuid import UUID
 
@@ -18,16 +17,16 @@ from django.db import connection
 from amber.lib.wire_fields import Id
 from engine.relevance.measures import PASSAGES
 from libraries.retrieval.ranking import RankedChunk
-from libraries.retrieval.stretches import best_stretch, shown_share
-
-JOINED_SHARE: Final = 0.5
-"""Least share of the relevance of the chunk it would join: a neighbour of less only adds length."""
+from libraries.retrieval.stretches import FoundChunk, FoundRun, Stretch, choose_stretches
 
 MIN_RELEVANCE: Final = PASSAGES.least
 """Passages below it are not worth showing to a model; see docs/retrieval.md."""
 
 MAX_JOINED: Final = 6
 """Limit of chunks in one passage: with the usual 200 tokens, two pages."""
+
+LEAST_LOOKED_AT: Final = 15
+"""The fewest chunks whose sentences are looked at: five of them miss a twentieth of what answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +159,11 @@ WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 """
 
 
+def chunks_looked_at(count: int) -> int:
+    """Return how many of the best chunks are looked at for this number of passages."""
+    return max(LEAST_LOOKED_AT, count)
+
+
 def passages_of(
     hits: Iterable[ChunkHit], weights: Mapping[str, float], *, count: int
 ) -> list[Passage]:
@@ -167,56 +171,66 @@ def passages_of(
 
     `weights` are those of the question's words.
     """
+    looked_at = list(islice(hits, chunks_looked_at(count)))
     groups: list[list[ChunkHit]] = []
-    for hit in hits:
+    for hit in looked_at:
         group = _neighbours(groups, hit)
         if group is not None:
             group.append(hit)
-        elif len(groups) == count:
-            break
         else:
             groups.append([hit])
-    contents = _contents(groups)
+    ranks = {hit.chunk.id: rank for rank, hit in enumerate(looked_at)}
+    runs = [
+        FoundRun(
+            content, [_found_chunk(hit, ranks[hit.chunk.id], _start_of(group)) for hit in group]
+        )
+        for group, content in zip(groups, _contents(groups), strict=True)
+    ]
     return [
-        _passage(number, group, content, weights)
-        for number, (group, content) in enumerate(zip(groups, contents, strict=True), 1)
+        _passage(number, groups[stretch.run], runs[stretch.run], stretch)
+        for number, stretch in enumerate(choose_stretches(runs, weights, count=count), 1)
     ]
 
 
 def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHit] | None:
-    """Return the passage that this chunk continues, before or behind; None if there is none."""
+    """Return the chunks that this one continues, before or behind; None if there are none."""
     for group in groups:
         orders = [other.chunk.order for other in group]
         is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1
         is_same = group[0].chunk.document_id == hit.chunk.document_id
         is_same = is_same and group[0].chunk.embedding_model_id == hit.chunk.embedding_model_id
-        is_worth_it = hit.ranked.relevance >= JOINED_SHARE * group[0].ranked.relevance
-        if is_same and is_near and is_worth_it and len(group) < MAX_JOINED:
+        if is_same and is_near and len(group) < MAX_JOINED:
             return group
     return None
 
 
-def _passage(
-    number: int, group: Sequence[ChunkHit], content: str, weights: Mapping[str, float]
-) -> Passage:
-    best = group[0]
-    chunks = sorted((hit.chunk for hit in group), key=lambda chunk: chunk.order)
-    shares = [(len(hit.chunk.content), shown_share(hit.ranked.strength)) for hit in group]
-    share = sum(chars * each for chars, each in shares) / sum(chars for chars, _ in shares)
-    first, last = best_stretch(content, weights, limit_chars=math.ceil(share * len(content)))
-    start = chunks[0].start + first
+def _start_of(group: Iterable[ChunkHit]) -> int:
+    return min(hit.chunk.start for hit in group)
+
+
+def _found_chunk(hit: ChunkHit, rank: int, start: int) -> FoundChunk:
+    chunk, ranked = hit.chunk, hit.ranked
+    return FoundChunk(chunk.start - start, chunk.end - start, rank, ranked.strength, ranked.is_near)
+
+
+def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Stretch) -> Passage:
+    """Make a passage of a stretch, and of the chunks that have a part of it."""
+    offset = _start_of(group)
+    start, end = offset + stretch.start, offset + stretch.end
+    held = [hit for hit in group if hit.chunk.start < end and hit.chunk.end > start]
+    best, chunks = held[0], sorted((hit.chunk for hit in held), key=lambda chunk: chunk.order)
     return Passage(
         number=number,
         chunk_ids=tuple(chunk.id for chunk in chunks),
-        content=content[first:last],
+        content=run.text[stretch.start : stretch.end],
         document=PassageDocument(best.chunk.document_id, best.chunk.name, best.chunk.path),
         library_id=best.chunk.library_id,
         start=start,
-        end=chunks[0].start + last,
+        end=end,
         page=_page_at(chunks, start),
         heading=best.chunk.heading,
         score=best.ranked.score,
-        relevance=max(hit.ranked.relevance for hit in group),
+        relevance=max(hit.ranked.relevance for hit in held),
         text_rank=best.ranked.text_rank,
         vector_rank=best.ranked.vector_rank,
     )

@@ -108,7 +108,8 @@ class RankedChunk:
     """A chunk in the fused ranking. A `score` of 1 means first in every retriever that counts.
 
     `relevance` is from 0 to 1, by the better of the retrievers. So is `strength`, which says how near
-    it comes to the best that was found: 1 for that one.
+    it comes to the best that was found: 1 for that one. `is_near` says that it has that strength by its
+    meaning, not by its words.
     """
 
     id: UUID
@@ -117,6 +118,7 @@ class RankedChunk:
     strength: float
     text_rank: int | None
     vector_rank: int | None
+    is_near: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +157,10 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChu
             pk,
             score / best,
             min(1.0, relevances[pk]),
-            strengths[pk],
+            strengths[pk][0],
             text_ranks.get(pk),
             vector_ranks.get(pk),
+            strengths[pk][1],
         )
         for pk, score in scores.items()
     ]
@@ -166,18 +169,21 @@ def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChu
 
 def _strengths(
     text: KeywordResult, vectors: Sequence[VectorResult], weights: Weights
-) -> dict[UUID, float]:
-    """Return how near each chunk comes to the best one, by the retriever that says the most for it."""
-    found: dict[UUID, float] = {}
+) -> dict[UUID, tuple[float, bool]]:
+    """Return how near each chunk comes to the best one, by the retriever that says the most for it, and
+    whether that is one of meaning."""
+    found: dict[UUID, tuple[float, bool]] = {}
     for hit in text.hits:
-        found[hit.id] = weights.text * hit.score / (text.hits[0].score or 1.0)
+        found[hit.id] = weights.text * hit.score / (text.hits[0].score or 1.0), False
     for retriever, weight in zip(vectors, weights.vectors, strict=True):
         most = retriever.hits[0][1] - retriever.mean if retriever.hits else 0.0
         for pk, similarity in retriever.hits:
             near = (similarity - retriever.mean) / most if most > 0 else 1.0
-            found[pk] = max(found.get(pk, 0.0), min(1.0, weight) * max(0.0, near))
-    best = max(found.values(), default=0.0) or 1.0
-    return {pk: strength / best for pk, strength in found.items()}
+            strength = min(1.0, weight) * max(0.0, near)
+            if pk not in found or strength > found[pk][0]:
+                found[pk] = strength, True
+    best = max((strength for strength, _ in found.values()), default=0.0) or 1.0
+    return {pk: (strength / best, is_near) for pk, (strength, is_near) in found.items()}
 
 
 def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:

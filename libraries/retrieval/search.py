@@ -27,7 +27,14 @@ from engine.provider.model import ProviderError
 from libraries.embedding.store import QUERY_SECONDS, embed_query
 from libraries.models import Library
 from libraries.retrieval.keyword_retriever import search_keywords
-from libraries.retrieval.passages import MIN_RELEVANCE, ChunkHit, Passage, hits_of, passages_of
+from libraries.retrieval.passages import (
+    MIN_RELEVANCE,
+    ChunkHit,
+    Passage,
+    chunks_looked_at,
+    hits_of,
+    passages_of,
+)
 from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
@@ -114,7 +121,7 @@ def _find_passages(
         prepare_connection()
         words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
         ranked = fuse(words, _vector_results(query, scopes, vectors, words))
-    at_once = reranker.SHOWN if reranker.is_configured() else 2 * k
+    at_once = reranker.SHOWN if reranker.is_configured() else chunks_looked_at(k)
     library_ids = [pk for scope in scopes for pk in scope.library_ids]
     hits = hits_of(ranked, library_ids, at_once=at_once)
     if reranker.is_configured():

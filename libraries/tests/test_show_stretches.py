@@ -1,77 +1,121 @@
-"""Of a weaker passage less is shown: the sentences with the question's words, whole."""
+"""Of what is found, the sentences that matter are shown, whole and with what belongs to them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from libraries.models import Document
-from libraries.retrieval.stretches import best_stretch, shown_share
+from libraries.retrieval.stretches import FoundChunk, FoundRun, choose_stretches
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import random_vectors, search, shelve
 
-TEXT = (
-    "The hall was built in spring. Its roof is made of copper. "
-    "The pump is greased every month. Its valve opens to the left. "
-    "The door is painted green. Nobody knows the architect."
-)
+FILLER = "Rain fell on the meadow and the river rose by the hour while nobody looked. "
 WEIGHTS = {"pump": 2.0, "greas": 3.0, "valv": 2.5}
+PUMP = "The pump is greased every month. "
 
 
-def stretch(limit_chars: int, text: str = TEXT) -> str:
-    start, end = best_stretch(text, WEIGHTS, limit_chars=limit_chars)
-    return text[start:end]
+def run(text: str, *, rank: int = 0, strength: float = 1.0, is_near: bool = False) -> FoundRun:
+    return FoundRun(text, [FoundChunk(0, len(text), rank, strength, is_near)])
 
 
-def test_the_best_is_shown_whole_and_others_the_less_the_weaker():
-    assert shown_share(1) == shown_share(7) == 1
-    assert shown_share(0) == shown_share(-1) == 0
-    assert shown_share(0.9) > shown_share(0.5) > shown_share(0.2) > 0
+def shown(*runs: FoundRun, count: int = 5, weights: dict[str, float] = WEIGHTS) -> list[str]:
+    found = choose_stretches(runs, weights, count=count)
+    return [runs[each.run].text[each.start : each.end] for each in found]
+
+
+def test_the_sentence_with_the_words_is_shown_with_those_that_it_reaches():
+    far = FILLER * 9
+    (text,) = shown(run(f"{far}{PUMP}It hums. {far}"))
+    assert PUMP.strip() in text
+    assert "It hums." in text
+    assert len(text) < len(far)
+
+
+def test_two_places_of_one_chunk_are_two_stretches():
+    far = FILLER * 15
+    assert len(shown(run(f"{PUMP}{far}{PUMP}"))) == 2
+
+
+def test_sentences_with_few_between_them_are_one_stretch():
+    (text,) = shown(run(f"{PUMP}{FILLER}{PUMP}"))
+    assert text == f"{PUMP}{FILLER}{PUMP}".strip()
+
+
+def test_a_weaker_chunk_shows_one_sentence_and_only_where_there_is_space():
+    best, weak = (
+        run(PUMP),
+        run(f"{FILLER * 7}The valve is open. {FILLER * 7}", rank=1, strength=0.3),
+    )
+    assert shown(best, weak) == [PUMP.strip(), "The valve is open."]
+    assert shown(best, weak, count=1) == [PUMP.strip()]
+
+
+def test_the_order_is_that_of_the_chunks_and_the_first_is_always_shown():
+    first, second = run(f"{FILLER}The valve. ", strength=0.2), run(PUMP, rank=1)
+    assert shown(first, second)[1] == PUMP.strip()
+    assert "valve" in shown(first, second, count=1)[0]
+
+
+def test_what_is_found_for_its_meaning_is_shown_by_its_strength():
+    text = FILLER * 6
+    strong = run(text, rank=1, strength=0.9, is_near=True)
+    weak = run(text, rank=2, strength=0.2, is_near=True)
+    assert [len(each) for each in shown(run(PUMP), strong, weak)] == [
+        len(PUMP.strip()),
+        len(text.strip()),
+        len(FILLER.strip()),
+    ]
+
+
+def test_without_any_of_the_words_chunks_keep_their_order():
+    first, second = run(FILLER * 3), run(PUMP, rank=1)
+    assert shown(first, second, weights={}) == [FILLER.strip(), PUMP.strip()]
 
 
 @pytest.mark.parametrize(
-    ("limit_chars", "shown"),
+    "belonging",
     [
-        (1, "The pump is greased every month."),
-        (40, "The pump is greased every month."),
-        (70, "The pump is greased every month. Its valve opens to the left."),
-        (len(TEXT), TEXT),
+        "## Care\n\nThe pump is greased every month.",
+        "Grease the pump like this:\n\n```\npump.open()\npump.close()\n```",
+        "- The pump.\n- Its door.\n- Its lid.",
+        "| part | when |\n|---|---|\n| pump | May |\n| lid | June |",
     ],
 )
-def test_the_sentences_with_the_words_are_shown(limit_chars, shown):
-    assert stretch(limit_chars) == shown
-
-
-def test_a_longer_stretch_with_the_same_words_is_better():
-    assert "copper" in stretch(95)
-
-
-def test_without_any_of_the_words_all_is_shown():
-    assert best_stretch(TEXT, {"giraff": 1.0}, limit_chars=10) == (0, len(TEXT))
-    assert best_stretch(TEXT, {}, limit_chars=10) == (0, len(TEXT))
+def test_what_belongs_together_is_not_torn(belonging):
+    (text,) = shown(run(f"{FILLER * 8}\n\n{belonging}\n\n{FILLER * 8}"))
+    assert belonging in text
+    assert len(text) < len(FILLER) * 12
 
 
 def test_words_are_found_in_other_forms_and_languages():
-    text = "Das Dach ist grün. Die Häuser wurden 1931 gebaut, und der Bürgermeister kam. Es regnet."
-    start, end = best_stretch(text, {"haus": 1.0}, limit_chars=30)
-    assert text[start:end].startswith("Die Häuser")
+    text = "Das Dach ist grün. " * 9 + "Die Häuser wurden 1931 gebaut, und der Bürgermeister kam. "
+    (found,) = shown(run(text), weights={"haus": 1.0})
+    assert "Die Häuser" in found
 
 
-@given(st.text(), st.integers(min_value=0, max_value=500))
-def test_any_text_has_a_stretch(text, limit_chars):
-    start, end = best_stretch(text, {"a": 1.0, "0": 0.5}, limit_chars=limit_chars)
-    assert 0 <= start <= end <= len(text)
-
-
-FILLER = "Rain fell on the meadow and the river rose by the hour while nobody looked."
+@given(
+    st.lists(st.tuples(st.text(min_size=1), st.floats(0, 1), st.booleans()), max_size=5),
+    st.integers(min_value=1, max_value=4),
+)
+def test_any_texts_have_stretches_within_them(texts, count):
+    runs = [
+        run(text, rank=rank, strength=strength, is_near=is_near)
+        for rank, (text, strength, is_near) in enumerate(texts)
+    ]
+    found = choose_stretches(runs, {"a": 1.0, "0": 0.5}, count=count)
+    assert len(found) <= count
+    assert bool(found) == bool(runs)
+    assert [each.rank for each in found] == sorted(each.rank for each in found)
+    assert all(0 <= each.start <= each.end <= len(runs[each.run].text) for each in found)
 
 
 @pytest.mark.django_db
 def test_weaker_passages_are_shorter_and_exact(alice):
     library = new_library(alice)
     best = "The gasket of the pump is greased in spring with oil from the green can."
-    weak = f"{FILLER} {FILLER} The pump stands idle. {FILLER} {FILLER}"
+    weak = f"{FILLER * 7}The pump stands idle. {FILLER * 7}".strip()
     shelve(library, best, name="best")
-    shelve(library, weak, name="weak", pages=[0, 10, len(FILLER) * 2 + 2])
+    shelve(library, weak, name="weak", pages=[0, 10, len(FILLER) * 7])
     for n in range(12):
         shelve(library, f"{FILLER} Number {n}.", name=f"filler-{n}")
     first, second = search([library], "When is the gasket of the pump greased?", k=2).passages
@@ -86,7 +130,7 @@ def test_weaker_passages_are_shorter_and_exact(alice):
 @pytest.mark.django_db
 def test_what_only_vectors_find_is_shown_whole(alice):
     library = new_library(alice)
-    long = " ".join([FILLER] * 4)
+    long = (FILLER * 4).strip()
     vectors = random_vectors(12, library.embedding_model.dimensions)
     for n in range(12):
         shelve(library, f"{long} {n}", vectors=vectors[n : n + 1])
@@ -94,4 +138,4 @@ def test_what_only_vectors_find_is_shown_whole(alice):
         [library], "xylophone", k=3, query_vectors={library.embedding_model_id: vectors[5]}
     )
     assert found.passages[0].content == f"{long} 5"
-    assert all(len(passage.content) >= len(long) for passage in found.passages)
+    assert len(found.passages) == 3

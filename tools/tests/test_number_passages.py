@@ -8,11 +8,15 @@ from tools.citable import CitablePassages
 
 def found(*names: str) -> list[dict[str, Any]]:
     """Return passages numbered from 1, as a search numbers them."""
-    return [{"number": n, "chunk_ids": [name]} for n, name in enumerate(names, 1)]
+    return [place(n, name, 0, 9) for n, name in enumerate(names, 1)]
+
+
+def place(number: int, document: str, start: int, end: int) -> dict[str, Any]:
+    return {"number": number, "document": {"id": document}, "start": start, "end": end}
 
 
 def named(passages: Any) -> dict[int, str]:
-    return {each["number"]: each["chunk_ids"][0] for each in passages}
+    return {each["number"]: each["document"]["id"] for each in passages}
 
 
 def test_numbers_go_on_from_what_is_known():
@@ -25,6 +29,12 @@ def test_a_passage_found_again_keeps_its_number():
     citable = CitablePassages(found("a", "b"))
     assert named(citable.number(found("c", "b"))) == {3: "c", 2: "b"}
     assert named(citable.number(found("c", "a"))) == {3: "c", 1: "a"}
+
+
+def test_another_part_of_the_same_text_is_another_passage():
+    citable = CitablePassages([place(1, "a", 0, 9)])
+    (again, other) = citable.number([place(1, "a", 0, 9), place(2, "a", 5, 30)])
+    assert (again["number"], other["number"]) == (1, 2)
 
 
 def test_what_was_known_is_not_replaced():

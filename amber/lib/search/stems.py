@@ -13,13 +13,14 @@ https://snowballstem.org/algorithms/
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 import regex  # type: ignore[import-untyped]
 import Stemmer
 
+from amber.lib.search.irregular_forms import irregular_forms
 from amber.lib.search.languages import LATIN, UNTOLD, script_language
 
 WORDS_FORM: Final = 1
@@ -117,6 +118,14 @@ def forms_asked(word: str, languages: Iterable[str], *, is_early: bool) -> tuple
     if is_early:
         forms[rough_stem(word)] = None
     return tuple(forms)
+
+
+def with_irregular(forms: Sequence[str], word: str, language: str) -> tuple[str, ...]:
+    """Add the stems of a word's irregular forms, if the question is English, or too short to tell."""
+    if language not in (_DEFAULT, UNTOLD):
+        return tuple(forms)
+    others = (stem(form, _DEFAULT) for form in irregular_forms(word))
+    return tuple(dict.fromkeys((*forms, *others)))
 
 
 @lru_cache(maxsize=10_000)

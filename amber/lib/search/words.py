@@ -18,6 +18,7 @@ Literal syntax and limits: https://www.postgresql.org/docs/18/datatype-textsearc
 textsearch-limitations.html.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -68,6 +69,12 @@ _CLITICS = regex.compile(
     regex.IGNORECASE,
 )
 _INVISIBLE = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF]")
+# A sentence of nothing but plain words is cut ten times as fast by `re`.
+_PLAIN = re.compile(r"[a-z0-9]+")
+_NOT_PLAIN = re.compile(
+    r"[A-Za-z0-9](?:[A-Z]|[_.\-/:@&\\+#]{1,2}[A-Za-z0-9])|[A-Z][a-z]*[0-9]|[A-Za-z][+#]|[A-Za-z0-9]{65}"
+)
+_MAX_PLAIN_CHARS = 10_000
 _BREAK_IN_RUN = regex.compile(
     rf"(?<=[{_SPACELESS}])[\ \t]*+\r?\n[\ \t]*+(?=[{_SPACELESS}])", _FLAGS
 )
@@ -117,6 +124,9 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
 def stored_words(text: str) -> Iterator[str]:
     """Yield the tokens of a text in order, repeated as they occur, as far as one tsvector can
     hold."""
+    if text.isascii() and len(text) <= _MAX_PLAIN_CHARS and not _NOT_PLAIN.search(text):
+        yield from _PLAIN.findall(text.lower())
+        return
     size_bytes = 0
     for match in _TOKEN.finditer(_normalise(text)):
         for token in _stored_words_of(match["run"], match[0]):

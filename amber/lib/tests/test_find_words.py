@@ -212,3 +212,9 @@ def test_a_spaceless_text_is_found_whatever_stands_around_it(
 )
 def test_what_english_hangs_on_a_word_is_not_asked_for(question, asked):
     assert asked_words(question) == asked
+
+
+@given(st.text(alphabet="abAB0 .,;:-_+#/'\n", max_size=40))
+def test_plain_sentences_are_cut_as_all_others_are(text: str) -> None:
+    whole = list(words.stored_words(f"{text} c_d"))
+    assert list(words.stored_words(text)) == whole[: whole.index("c")]

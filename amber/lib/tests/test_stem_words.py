@@ -3,7 +3,7 @@
 import pytest
 
 from amber.lib.search.hybrid import index_text, pool_word
-from amber.lib.search.stems import rough_stem
+from amber.lib.search.stems import forms_asked, rough_stem, stem, with_irregular
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,19 @@ def test_a_row_holds_its_pool_and_each_stem_once():
     assert held.count("'cat'") == 1
     assert "'c++'" in held
     assert ":" not in held.replace("'chat::x'", "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("lose", "lost"), ("bought", "buy"), ("children", "child"), ("go", "went"), ("felt", "feel")],
+)
+def test_irregular_forms_of_english_words_are_asked_for(asked: str, told: str) -> None:
+    known = forms_asked(asked, ["en"], is_early=False)
+    assert stem(told, "en") not in known
+    assert stem(told, "en") in with_irregular(known, asked, "en")
+    assert with_irregular(known, asked, "en")[0] == known[0]
+    assert with_irregular(known, asked, "de") == known
+
+
+def test_regular_words_have_no_other_forms() -> None:
+    assert with_irregular(("hous",), "houses", "en") == ("hous",)
