@@ -137,6 +137,13 @@ class TenantCursor(Cursor[Any]):
             self._say_tenant()
             return super().execute(query, params, **options)
 
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed. Where it shares a trip with others, that ends it:
+        psycopg would say -1."""
+        self._fetch_pipeline()
+        return super().rowcount
+
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         self._say_tenant_in_transaction()
         super().executemany(query, params_seq, **options)
