@@ -179,7 +179,6 @@ def _model_maker(compiler: SQLCompiler) -> Callable[[DbRow], Any]:
     first, behind = columns[0], columns[-1] + 1
     names = [selected[0].target.attname for selected in compiler.select[first:behind]]
     populators = get_related_populators(about, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # stubs of 6.0
-    _without_init(populators)
 
     annotations = tuple((compiler.annotation_col_map or {}).items())
 
@@ -192,20 +191,3 @@ def _model_maker(compiler: SQLCompiler) -> Callable[[DbRow], Any]:
         return made
 
     return make
-
-
-def _without_init(populators: Iterable[Any]) -> None:
-    """Let related rows be made by `_row`, too."""
-    for each in populators:
-        each.model_cls = _RowMaker(each.model_cls)
-        _without_init(each.related_populators)
-
-
-@dataclass(frozen=True, slots=True)
-class _RowMaker:
-    """Stands for a model where Django only asks it for a row from the database."""
-
-    model: type[Model]
-
-    def from_db(self, _: str, names: Sequence[str], values: DbRow) -> Model:
-        return _row(self.model, names, values)
