@@ -3,10 +3,11 @@
 from typing import Final, Self
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce, Now
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -389,6 +390,14 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
     def live(self) -> "TurnQuerySet":
         return self.filter(status__in=LIVE_STATUSES)
 
+    def annotate_question_siblings(self) -> Self:
+        """Read `question_sibling_ids` of each turn with its row, oldest first."""
+        by_age = ChatMessage.objects.order_by("created_at", "pk").values("pk")
+        roots = by_age.filter(chat=OuterRef("chat"), parent__isnull=True)
+        children = by_age.filter(parent=OuterRef("question__parent"))
+        is_root = When(question__parent__isnull=True, then=ArraySubquery(roots))
+        return self.annotate(question_sibling_ids=Case(is_root, default=ArraySubquery(children)))
+
     def annotate_unwanted(self) -> Self:
         """Add `is_unwanted` to each turn: it should be cancelled.
 
@@ -464,6 +473,11 @@ class Turn(TenantRow, Leased):
     trace_parent = models.CharField(
         max_length=55, blank=True, default="", db_default="", editable=False
     )
+
+    question_sibling_ids: list[UUID]
+    """Of `annotate_question_siblings`."""
+    tip_children: list[UUID] | None = None
+    """What follows the tip already, oldest first, for whoever has the chat's lock; None: not read."""
 
     objects = TurnQuerySet.as_manager()
     TENANT_FIELDS = ("organization_id", "user_id", "guest_id")

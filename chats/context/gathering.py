@@ -96,13 +96,14 @@ class PreparedRequest:
 
 
 def load_claimed_turn(turn_id: UUID) -> Turn | None:
-    """Return a turn that was just claimed, with all that `gather` reads of it. One query."""
+    """Return a turn that was just claimed, with all that `gather` and its first event read of it. One
+    query."""
     return next(iter(_with_related(turn_id=turn_id)), None)
 
 
 @cache_sql
 def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
-    return Turn.objects.select_related(*RELATED).filter(pk=turn_id)
+    return Turn.objects.select_related(*RELATED).annotate_question_siblings().filter(pk=turn_id)
 
 
 @trace(names.GATHER)

@@ -7,7 +7,6 @@ so that what was edited away is not learnt.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -184,7 +183,7 @@ def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,
-        **asdict(budget_subject_of(turn)),
+        **budget_subject_of(turn).columns(),
         turn_id=turn.pk,
         latency_ms=call.latency_ms,
         outcome=call.outcome,

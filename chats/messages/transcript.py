@@ -86,6 +86,10 @@ WITH RECURSIVE path AS (
 )
 SELECT id FROM path
 """
+TIP_CHILDREN_SQL = """
+ARRAY(SELECT m.id FROM chats_chatmessage m WHERE m.parent_id = chats_turn.tip_id ORDER BY m.created_at, m.id)
+"""
+"""Reads `Turn.tip_children`, beside a turn's row."""
 _BEYOND = 2**31 - 1
 """The greatest position there can be: no message lies there."""
 
@@ -229,16 +233,14 @@ def _by_age(messages: QuerySet[ChatMessage]) -> QuerySet[ChatMessage, tuple[UUID
     return messages.order_by("created_at", "pk").values_list("pk")
 
 
-def messages_to_wire(
-    messages: Sequence[ChatMessage], *, are_new: bool = False
-) -> list[MessageWire]:
+def messages_to_wire(messages: Sequence[ChatMessage]) -> list[MessageWire]:
     """Return the wire form of stored messages, with their siblings and what their reader thinks of
-    them: one query, and one if there are answers. `are_new`: nobody can have judged them yet.
+    them: one query, and one if there are answers.
 
     Assistants and files must be loaded (`attach_related`).
     """
     siblings = siblings_of(messages)
-    judged = {} if are_new else feedback_on(messages)
+    judged = feedback_on(messages)
     return [
         message_wire(m, sibling_ids=siblings[m.pk], feedback=judged.get(m.pk)) for m in messages
     ]
@@ -342,8 +344,9 @@ def append_to_turn(
     row = append(chat, turn.tip, role=role, content=content, turn=turn, **fields)
     if chat.active_leaf_id == turn.tip_id:
         move_leaf(chat, row)
-    turn.tip = row
-    return messages_to_wire([row], are_new=True)[0]
+    siblings = _siblings(row) if turn.tip_children is None else [*turn.tip_children, row.pk]
+    turn.tip, turn.tip_children = row, []
+    return message_wire(row, sibling_ids=siblings)
 
 
 def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:

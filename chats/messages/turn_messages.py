@@ -11,7 +11,7 @@ from chats.events.stream import Event, first_seq
 from chats.messages.hidden_fields import seal_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.transcript import attach_related, messages_to_wire
-from chats.messages.wire import MessageWire, turn_wire
+from chats.messages.wire import MessageWire, message_wire, turn_wire
 from chats.models import ChatMessage, Turn
 from engine.messages import MessageRole
 from engine.tool_calls import ToolCall
@@ -76,11 +76,15 @@ def steps_of_turn(turn: Turn) -> list[tuple[int, MessageWire]]:
 
 
 def first_events(turn: Turn) -> list[Event]:
-    """Return the first events of this attempt: the turn, or after a break what is stored."""
+    """Return the first events of this attempt: the turn, or after a break what is stored.
+
+    No query if nothing is stored yet.
+    """
     if turn.waiting_calls and turn.seq > first_seq(turn.attempt):
         return []  # it continues where it waited, and every viewer has its events
     if turn.attempt == 1 and turn.seq == 0:
-        question = messages_to_wire([turn.question])[0] if turn.question else None
+        siblings = turn.question_sibling_ids
+        question = message_wire(turn.question, sibling_ids=siblings) if turn.question else None
         return [("turn.started", {"turn": turn_wire(turn), "message": question})]
     restarted = ("turn.restarted", {"attempt": turn.attempt, "step": turn.step + 1})
     stored = steps_of_turn(turn)

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.lease import Fenced, update_leased
+from amber.lib.database.round_trips import in_one_trip
 from amber.lib.errors import RateLimited
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
@@ -64,6 +65,7 @@ _STATE_FIELDS = (
     "output",
     "updated_at",
 )
+_CHANGED_BY_OTHERS = ("seq", "tip_id", "assistant_id", "cancel_requested_at")
 
 
 class TurnWriter:
@@ -248,15 +250,16 @@ class TurnWriter:
         stored state is already past `seq`. Viewers find it in Postgres.
         """
         self._make_manifest()
-        with self.account.undone_on_error(), transaction.atomic():
+        with self.account.undone_on_error(), in_one_trip(), transaction.atomic():
             chat = self._lock_current_chat()
             turn = copy(self.turn)
-            stored_seq, *current = Turn.objects.holding(
-                turn.pk, turn.fence, "seq", "tip_id", "assistant_id", "cancel_requested_at"
+            stored_seq, *current, children = Turn.objects.holding(
+                turn.pk, turn.fence, *_CHANGED_BY_OTHERS, beside=transcript.TIP_CHILDREN_SQL
             )
             if seq is not None and stored_seq > seq:
                 raise Fenced
             turn.tip_id, turn.assistant_id, turn.cancel_requested_at = current
+            turn.tip_children = children if turn.tip_id else None
             yield turn, chat
         # Only after the commit: a failed transaction leaves the turn as it was last stored.
         self.turn = turn

@@ -6,6 +6,8 @@ import weakref
 from typing import Annotated, Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from amber.lib import redis as amber_redis
 from amber.processes import wait_until
@@ -351,6 +353,39 @@ def test_a_regenerated_answer_is_told_with_its_siblings(alice, new_model):
     assert answer["sibling_ids"] == [str(first.pk), answer["id"]]
     first.turn.refresh_from_db()
     assert first.turn.status == "completed"
+
+
+def test_an_edited_question_is_told_with_its_siblings(alice, new_model):
+    new_model()
+    turn = ask(alice, content=SIX)
+    run(turn)
+    again = services.edit_message(turn.question, alice.principal, content=SIX).turn
+    assert again is not None
+    run(again)
+    assert stream_of(again)[0]["message"]["sibling_ids"] == [
+        str(turn.question_id),
+        str(again.question_id),
+    ]
+
+
+def test_a_follow_up_is_told_without_siblings(alice, new_model):
+    new_model()
+    first = ask(alice, content=SIX)
+    run(first)
+    turn = ask_in(first.chat, alice, SIX)
+    run(turn)
+    assert stream_of(turn)[0]["message"]["sibling_ids"] == [str(turn.question_id)]
+    (answer,) = seen_of(turn).messages
+    assert answer["sibling_ids"] == [answer["id"]]
+
+
+def test_a_plain_turn_makes_few_statements(alice, new_model):
+    new_model()
+    turn = ask(alice, content=SIX)
+    with CaptureQueriesContext(connection) as made:
+        run(turn)
+    said = [each["sql"] for each in made if not each["sql"].startswith(("BEGIN", "COMMIT"))]
+    assert len(said) <= 17, "three of them are the test's own"
 
 
 def test_an_answer_without_a_chat_is_the_turns_output(alice, new_model):

@@ -7,7 +7,7 @@ estimate, marked as one. A call whose worker died is recorded by the sweep that 
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -198,7 +198,7 @@ def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **f
     ledger.record(
         model,
         usage,
-        **asdict(budget_subject_of(turn)),
+        **budget_subject_of(turn).columns(),
         turn_id=turn.pk,
         is_budgeted=turn.is_budgeted,
         **fields,

@@ -21,7 +21,7 @@ from uuid import UUID, uuid4
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from redis.exceptions import RedisError
 
 from accounts.sign_in.guest_tokens import GUEST_PREFIX
@@ -150,7 +150,7 @@ _order: Final = _Order()
 def claim_next(worker: str) -> tuple[UUID, tuple[Any, ...]] | None:
     """Claim the turn that is next; return its id and TENANT_FIELDS, or None if none may run now.
 
-    Two statements. If turns wait all the same, three more, and all workers are told.
+    Two statements in one trip. If turns wait all the same, three more, and all workers are told.
     """
     with _order.lock:  # two threads that count at once would both take an organization's last place
         found = _claim(worker) or _claim_after_all(worker)
@@ -195,12 +195,8 @@ def _claim(worker: str) -> Any:
         "worker": worker,
         "lease": settings.AMBER_LEASE_SECONDS,
     }
-    with (
-        transaction.atomic(),
-        connection.cursor() as settings_cursor,
-        connection.cursor() as cursor,
-    ):
-        with in_one_trip():
+    with connection.cursor() as settings_cursor, connection.cursor() as cursor:
+        with in_one_trip():  # which is one transaction
             settings_cursor.execute(INDEX_ORDER_SQL)
             cursor.execute(CLAIM_SQL, given)
         found = cursor.fetchone()

@@ -30,6 +30,10 @@ class BudgetSubject:
         """Read the subject from a row that has columns of these names: a turn, or the ledger's."""
         return cls(**{each.name: getattr(row, each.name) for each in fields(cls)})
 
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the ledger. `dataclasses.asdict` would copy each id, deeply."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
 
 @dataclass(frozen=True, slots=True)
 class ScopeFacts:

@@ -185,7 +185,7 @@ def _model_maker(compiler: SQLCompiler) -> Callable[[DbRow], Any]:
     annotations = tuple((compiler.annotation_col_map or {}).items())
 
     def make(row: DbRow) -> Any:
-        made = about["model"].from_db(DEFAULT_DB_ALIAS, names, row[first:behind])
+        made = _row(about["model"], names, row[first:behind])
         for name, column in annotations:
             setattr(made, name, row[column])
         for populator in populators:

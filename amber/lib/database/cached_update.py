@@ -7,12 +7,13 @@ For what every turn writes. Fields prepare their values as they do for `save` (`
 to the time where it is named). Refuses expressions, saves no related rows and sends no signals.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Field, Model
+from django.db.models import BooleanField, CharField, Field, ForeignKey, Model, TextField, UUIDField
 
 _Column = Field[Any, Any]
 
@@ -27,7 +28,11 @@ def insert_row(row: Model) -> None:
 
 
 def update_row(row: Model, *names: str, where: Mapping[str, Any] | None = None) -> bool:
-    """Update these columns of a stored row; return whether it matched `where`. One query."""
+    """Update these columns of a stored row; return whether it matched `where`. One query.
+
+    Without `where` it is not asked whether the row was there: other statements may share its trip.
+    """
+    is_conditional = where is not None
     where = {"pk": row.pk, **(where or {})}
     sql, columns, conditions = _update(type(row), names, tuple(where))
     params = _values(row, columns, is_new=False)
@@ -37,7 +42,7 @@ def update_row(row: Model, *names: str, where: Mapping[str, Any] | None = None) 
     ]
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        return bool(cursor.rowcount)
+        return bool(cursor.rowcount) if is_conditional else True
 
 
 @cache
@@ -75,9 +80,29 @@ def _place(column: _Column) -> str:
 
 def _values(row: Model, columns: Sequence[_Column], *, is_new: bool) -> list[Any]:
     values = [column.pre_save(row, add=is_new) for column in columns]
-    if any(hasattr(value, "resolve_expression") for value in values):
-        raise TypeError("An expression cannot be written this way.")
     return [
-        column.get_db_prep_save(value, connection)
+        value if value is None or type(value) is _plain_type(column) else _prepare(column, value)
         for column, value in zip(columns, values, strict=True)
     ]
+
+
+_PLAIN: Final[Mapping[type, type]] = {
+    BooleanField: bool,
+    CharField: str,
+    TextField: str,
+    UUIDField: uuid.UUID,
+}
+"""Values of these types are written by such fields as they are: to ask the field takes 3 µs, 50 times a turn."""
+
+
+@cache
+def _plain_type(column: _Column) -> type | None:
+    while isinstance(column, ForeignKey):
+        column = column.target_field
+    return _PLAIN.get(type(column))
+
+
+def _prepare(column: _Column, value: Any) -> Any:
+    if hasattr(value, "resolve_expression"):
+        raise TypeError("An expression cannot be written this way.")
+    return column.get_db_prep_save(value, connection)

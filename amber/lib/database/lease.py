@@ -82,8 +82,9 @@ class LeasedQuerySet(models.QuerySet[Any]):
             lease_until=Now() + timedelta(seconds=lease_seconds)
         )
 
-    def holding(self, pk: UUID, fence: int, *fields: str) -> tuple[Any, ...]:
-        """Lock the row until this transaction ends; return these fields as they are now.
+    def holding(self, pk: UUID, fence: int, *fields: str, beside: str = "") -> tuple[Any, ...]:
+        """Lock the row until this transaction ends; return these fields as they are now, and what the
+        expression `beside` reads.
 
         Only what others may change needs reading: the rest is known to whoever holds the fence.
         Raises Fenced if another worker has it, or if it ended.
@@ -93,6 +94,7 @@ class LeasedQuerySet(models.QuerySet[Any]):
             (about.pk if name == "pk" else about.get_field(name)).column
             for name in fields or ("pk",)
         ]
+        columns += [beside] if beside else []
         sql = _HOLD_SQL.format(columns=", ".join(columns), table=about.db_table)
         with connection.cursor() as cursor:
             cursor.execute(sql, [pk, fence])

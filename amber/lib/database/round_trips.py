@@ -12,8 +12,9 @@ def in_one_trip() -> Iterator[None]:
 
     For a transaction's writes whose results nobody reads: a question's three take 0.5 ms less. A row
     that is read inside waits for all that was sent before it. What Postgres refuses is raised at the
-    end of the block at the latest.
+    end of the block at the latest. Outside of a transaction the block is one, for Postgres alone: a
+    row may be read once the block has ended, and hooks for a commit are not called.
     """
     connection.ensure_connection()
-    with connection.connection.pipeline():
+    with connection.wrap_database_errors, connection.connection.pipeline():
         yield

@@ -53,11 +53,16 @@ class ReconnectingPool(ConnectionPool[Connection[Any]]):
 
     Connections are checked when they are handed out: each is looked at, since a server that ends
     says so on its sockets, and asked unless it has answered within CHECK_SECONDS, this or whoever had it.
+    The one that came back last is handed out first: it knows its statements, and need not be asked.
     """
 
     def __init__(self, **options: Any) -> None:
         self._asked_at: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
         super().__init__(check=self._check_or_drain, reconnect_timeout=RECONNECT_SECONDS, **options)
+
+    def _get_ready_connection(self, timeout: float | None) -> Connection[Any] | None:
+        self._pool.rotate()  # psycopg takes the first, which has been there the longest
+        return super()._get_ready_connection(timeout)
 
     def putconn(self, conn: Connection[Any]) -> None:
         if conn.pgconn.transaction_status == TransactionStatus.IDLE:
@@ -125,12 +130,19 @@ class TenantCursor(Cursor[Any]):
             options["prepare"] = False
         if self.wrapper is None or not self.wrapper.must_say_tenant():
             return super().execute(query, params, **options)
-        if self.wrapper.in_atomic_block:
+        if self.wrapper.in_atomic_block or self.connection.pgconn.pipeline_status:
             self._say_tenant()
             return super().execute(query, params, **options)
         with self.connection.pipeline():
             self._say_tenant()
             return super().execute(query, params, **options)
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed. Where it shares a trip with others, that ends it:
+        psycopg would say -1."""
+        self._fetch_pipeline()
+        return super().rowcount
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         self._say_tenant_in_transaction()

@@ -77,6 +77,18 @@ def test_a_connection_is_asked_only_where_it_has_not_answered_of_late(pool, monk
     assert len(asked) == 1
 
 
+def test_the_connection_that_came_back_last_is_handed_out_first(pool):
+    """Else each of those that a busy moment opened is used in turn, and asked each time."""
+    pool.resize(2, 2)
+    pool.wait()
+    with pool.connection() as first, pool.connection() as second:
+        pass  # the second comes back before the first
+    for _ in range(3):
+        with pool.connection() as conn:
+            assert conn is first
+    assert second is not first
+
+
 def test_django_uses_it():
     connection = connections["default"]
     assert isinstance(connection, DatabaseWrapper)
