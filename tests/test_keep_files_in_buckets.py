@@ -224,7 +224,7 @@ def in_two_days(monkeypatch):
     monkeypatch.setattr("libraries.files.storage.timezone.now", lambda: later)
 
 
-def erase_orphans_beside(monkeypatch, *paths: str) -> None:
+def erase_orphans_beside(monkeypatch: Any, *paths: str) -> None:
     """As the periodic job does when it is the turn of the folders of these."""
     for folder in {int(path[:2], 16) for path in paths}:
         at = folder * storage.ORPHANS_EVERY_SECONDS + 1
