@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STREAMS = ("typed", "printed", "complained")
@@ -39,7 +40,8 @@ class Commands:
         """Run `manage.py …` or `-m module …`, given this input; what it printed."""
         with tempfile.TemporaryDirectory() as folder, self.channel.makefile("rw") as talk:
             paths = {name: Path(folder, name) for name in STREAMS}
-            paths["typed"].write_text(typed)
+            for name, path in paths.items():
+                path.write_text(typed if name == "typed" else "")
             talk.write(json.dumps([arguments, folder]) + "\n")
             talk.flush()
             status = talk.readline()
@@ -60,14 +62,15 @@ def main(descriptor: int) -> None:
     with socket.socket(fileno=descriptor) as channel, channel.makefile("rw") as talk:
         for line in talk:
             if (pid := os.fork()) == 0:
-                break
+                _become(*json.loads(line))
             talk.write(f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n")
             talk.flush()
-        else:
-            return
-    arguments, folder = json.loads(line)
+
+
+def _become(arguments: list[str], folder: str) -> NoReturn:
+    """Be this command, with the files of its folder as streams."""
     for number, name in enumerate(STREAMS):
-        flags = os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY
+        flags = os.O_WRONLY if number else os.O_RDONLY
         os.dup2(os.open(Path(folder, name), flags), number)
     _run(*arguments)
     sys.stdout.flush()
