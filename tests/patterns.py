@@ -40,11 +40,6 @@ LONG_CHARS: Final = 8_000
 """Quadratic patterns take 0.03 s and more for a text of this length, linear ones a millisecond."""
 FLOOR_SECONDS: Final = 0.01
 """What costs less at LONG_CHARS is not measured further."""
-GLANCE_CHARS: Final = 2_000
-GLANCE_SECONDS: Final = 0.0005
-"""What costs less at GLANCE_CHARS is not asked at LONG_CHARS: a quadratic pattern takes four times as much."""
-MOST_PUMP_CHARS: Final = 50
-"""Of longer ones a text of GLANCE_CHARS has too few."""
 GIVEN_UP_SECONDS: Final = 2.0
 """CPU. No linear pattern takes 250 microseconds a character."""
 TIMES_SHORTER: Final = 8
@@ -312,8 +307,6 @@ def questions(pattern: Any, methods: frozenset[str]) -> Iterator[Callable[[Any],
 
 def grows_too_fast(ask: Callable[[Any], Any], make: Callable[[int], Any]) -> bool:
     try:
-        if seconds_for(ask, make(GLANCE_CHARS)) < GLANCE_SECONDS:
-            return False
         seconds = seconds_for(ask, make(LONG_CHARS))
         if seconds < FLOOR_SECONDS:
             return False
