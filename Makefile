@@ -109,8 +109,10 @@ web-pictures: browser  ## The page's pictures in docs anew
 tour-pictures: browser  ## The pictures of docs/first-assistant.md and of the admin anew
 	$(BIN)/python -m tests.take_pictures docs
 
+# The headless shell needs half of what the whole browser does; where that is there, it will do.
 browser: installed-dev
-	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+	@command -v chromium-headless-shell >/dev/null || { apt-get update -qq \
+	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium-headless-shell >/dev/null; } || command -v chromium >/dev/null
 	@$(BIN)/python -m pip install -q --disable-pip-version-check playwright==1.65.2
 
 docs: installed  ## The site of the docs, strictly: a link or an anchor that leads nowhere fails

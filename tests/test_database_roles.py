@@ -19,10 +19,13 @@ SEEN = "SELECT count(*) FROM assistants_assistant"
 GRANTED = "SELECT count(*) FROM amber_granted_assistants()"
 OLDER = """
 import django
-from django.core.management import call_command
 django.setup()
-for migrations in (["public_api", "0002"], ["accounts"], ["chats"], ["operations"]):
-    call_command("migrate", *migrations, verbosity=0)
+from django.db import connection
+from amber.setup.migration import _NewDatabaseExecutor
+executor = _NewDatabaseExecutor(connection)
+old = executor.loader.get_migration_by_prefix("public_api", "0002")
+newest = executor.loader.graph.leaf_nodes
+executor.migrate([(old.app_label, old.name), *newest("accounts"), *newest("chats"), *newest("operations")])
 """
 
 

@@ -19,7 +19,7 @@ def new_account(platform: Platform, name: str) -> str:
     """Made by an operator; its address."""
     email = f"{name}-{uuid4().hex[:8]}@example.com"
     named = ("--email", email, "--password-stdin")
-    platform.run("manage.py", "create_account", *named, typed=f"{PASSWORD}\n")
+    platform.command("manage.py", "create_account", *named, typed=f"{PASSWORD}\n")
     return email
 
 

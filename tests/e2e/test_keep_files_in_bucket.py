@@ -61,7 +61,7 @@ def test_documents_images_and_people_in_a_bucket(own_platform, bucket, fake_prov
     kept = upload(bob, "files/", "bob.txt", b"Bob's own notes")
 
     named = ("--email", ANN, "--organization", "Acme", "--api-key", "--password-stdin")
-    made = platform.run("manage.py", "create_account", *named, typed=f"{PASSWORD}\n")
+    made = platform.command("manage.py", "create_account", *named, typed=f"{PASSWORD}\n")
     ann = Client(platform.port, key=json.loads(made)["api_key"])
     library = {"name": "Rules", "embedding_model": "fake-embedding"}
     library_id = ann.post("libraries/", library).body["id"]

@@ -22,7 +22,7 @@ def operator(running_platform: Platform) -> Iterator[Person]:
     """Somebody who asked about a document, and whose tables hold a row each."""
     running_platform.restore()
     email = new_account(running_platform, "olive")
-    running_platform.run("-m", "tests.e2e.admin.world", email)
+    running_platform.command("-m", "tests.e2e.admin.world", email)
     with signed_in(running_platform, email) as http:
         person = Person(running_platform, email, http)
         _ask_about_a_document(running_platform, person)

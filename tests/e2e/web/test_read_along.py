@@ -146,6 +146,7 @@ def test_composing_chinese_does_not_send(visit, person):
 def test_paper_has_the_whole_conversation_and_nothing_else(visit, person):
     here = visit()
     here.open_chat(person.import_chat("Printed", *(f"Part {n} of it" for n in range(60))))
+    here.answer.wait_for()  # else nothing is there yet that hears of it
     here.page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     here.page.emulate_media(media="print")
     here.page.wait_for_function(
