@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 
 from accounts.sign_in.credentials import AnyCredential, still_good
 from amber.lib import redis as amber_redis
-from amber.lib.database.connections import threaded
+from amber.lib.database.connections import make_async
 from amber.lib.database.tenant import across_tenants
 from amber.lib.rest.drain import drain
 from chats.events import open_streams
@@ -287,14 +287,14 @@ def _knows_more(state: tuple[str, int] | None, seq: int) -> bool:
 
 
 # A hub's tasks begin with its first viewer, and so act for that one's tenant; but they look after all.
-@threaded
+@make_async
 def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
     with across_tenants():
         rows = Turn.objects.filter(pk__in=turn_ids).values_list("pk", "status", "seq")
         return {pk: (status, seq) for pk, status, seq in rows}
 
 
-@threaded
+@make_async
 def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
     """Return the credentials that are still valid, whoever's they are, in a thread of its own."""
     with across_tenants():

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from amber.lib.database.connections import threaded
+from amber.lib.database.connections import make_async
 from chats.events.stream import encode, first_seq
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
@@ -29,7 +29,7 @@ class StoredState:
     is_over: bool
 
 
-@threaded
+@make_async
 def place_in_queue(turn_id: UUID) -> bytes | None:
     """Return the place of a queued turn, as the JSON of its event; None for any other. Up to two queries."""
     turn = Turn.objects.filter(pk=turn_id).first()
@@ -37,7 +37,7 @@ def place_in_queue(turn_id: UUID) -> bytes | None:
     return place and encode("queue.position", seq=0, turn_id=turn_id, fields={**place})
 
 
-@threaded
+@make_async
 def state_of(turn_id: UUID) -> StoredState | None:
     """Return the turn's stored state, or None if it is deleted. Up to five queries."""
     with transaction.atomic():

@@ -16,7 +16,7 @@ from django.conf import settings
 from pydantic import TypeAdapter
 
 from accounts.principal import Principal
-from amber.lib.database.connections import threaded
+from amber.lib.database.connections import make_async
 from amber.lib.errors import AmberError, Conflict, Missing, Unavailable
 from chats.events.viewers import StreamEvent
 from chats.messages.turn_messages import shown_fields_of
@@ -138,7 +138,7 @@ def _raise_end(turn: Turn, event: Event | None) -> None:
             raise Conflict("The turn was cancelled.", turn_id=str(turn.pk))
 
 
-@threaded
+@make_async
 def _load_turn(turn: Turn) -> Turn:
     """Return the turn as it is stored now. Raises Missing."""
     try:
@@ -147,13 +147,13 @@ def _load_turn(turn: Turn) -> Turn:
         raise Missing from None
 
 
-@threaded
+@make_async
 def _stored_fields(turn: Turn) -> dict[str, Any]:
     stored = Turn.objects.filter(pk=turn.pk).select_related("assistant").first()
     return shown_fields_of(stored) if stored else {}
 
 
-@threaded
+@make_async
 def _cancel(turn: Turn) -> None:
     try:
         cancel_turn(turn)

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.principal import Principal
-from amber.lib.database.connections import threaded
+from amber.lib.database.connections import make_async
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.ids import new_id
 from engine.provider.model import ProviderError, Usage
@@ -144,7 +144,7 @@ def _estimate(request: EmbeddingRequest) -> Usage:
     return Usage(prompt_tokens=sum(tokens_each))
 
 
-@threaded
+@make_async
 def _settle(request: EmbeddingRequest, usage: Usage, began: float, **fields: Any) -> None:
     """Account what was used, and release the reservation."""
     latency_ms = round((time.monotonic() - began) * 1_000)

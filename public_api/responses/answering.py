@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse, StreamingHttpResponse
 from redis.exceptions import RedisError
 
-from amber.lib.database.connections import threaded
+from amber.lib.database.connections import make_async
 from amber.lib.errors import AmberError, Conflict, Missing
 from amber.lib.json_text import numbers
 from amber.lib.rest.api import as_amber_error
@@ -170,7 +170,7 @@ def _bytes(events: Iterable[Json], number: int) -> bytes:
     )
 
 
-@threaded
+@make_async
 def _read(turn: Turn) -> Json:
     """Read the turn anew. Raises Missing."""
     try:

@@ -1,7 +1,7 @@
 """Manage a thread's database connections: give them back, have one of its own, go past PgBouncer.
 
 Connections belong to a thread: what coroutines read from the database runs in one that closes them at its end
-(`in_thread`, `threaded`).
+(`in_thread`, `make_async`).
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
     return await asyncio.to_thread(run)
 
 
-def threaded(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def make_async(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Make a coroutine function of a blocking one: each call runs in a thread (`in_thread`)."""
 
     @wraps(function)

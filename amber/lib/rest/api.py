@@ -248,8 +248,14 @@ _MEANINGS: Final[Mapping[type[Exception], Callable[[Any], AmberError]]] = {
     redis.ConnectionError: lambda _: _away(),
     redis.TimeoutError: lambda _: _away(),
 }
-for _kind, _meaning in _MEANINGS.items():
-    as_amber_error.register(_kind, _meaning)
+
+
+def _register_meanings() -> None:
+    for kind, meaning in _MEANINGS.items():
+        as_amber_error.register(kind, meaning)
+
+
+_register_meanings()
 
 
 def _flatten(detail: Any, name: str = "") -> Iterator[tuple[str, str]]:
