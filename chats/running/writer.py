@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.lease import Fenced, update_leased
-from amber.lib.database.round_trips import in_one_trip
 from amber.lib.errors import RateLimited
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
@@ -250,7 +249,7 @@ class TurnWriter:
         stored state is already past `seq`. Viewers find it in Postgres.
         """
         self._make_manifest()
-        with self.account.undone_on_error(), in_one_trip(), transaction.atomic():
+        with self.account.undone_on_error(), transaction.atomic():
             chat = self._lock_current_chat()
             turn = copy(self.turn)
             stored_seq, *current, children = Turn.objects.holding(
