@@ -55,6 +55,9 @@ PIECE_CHARS: Final = 600
 POWER: Final = 1.5
 """Of a chunk that vectors found a share is shown: this power of its strength, where the best has 1."""
 
+_GOES_ON: Final = ("；", "…", ":", "：")
+"""How a sentence or line ends that does not end there: what it says follows."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
@@ -239,9 +242,6 @@ def _goes_on(text: str, start: int, piece: Piece, following: Piece) -> bool:
     return (following.boundary is Boundary.LINE and piece.kind is BlockKind.PROSE) or ends.endswith(
         _GOES_ON
     )
-
-
-_GOES_ON: Final = ("；", "…", ":", "：")
 
 
 def _without_margins(text: str, stretch: Stretch) -> Stretch:
