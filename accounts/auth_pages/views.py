@@ -9,7 +9,6 @@ from allauth.headless.base.response import ForbiddenResponse
 from allauth.headless.socialaccount import views as social_views
 from allauth.headless.socialaccount.response import SocialAccountsResponse
 from allauth.socialaccount.adapter import get_adapter as get_social_adapter
-from allauth.socialaccount.models import SocialAccount
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -31,7 +30,8 @@ class ManageProvidersView(social_views.ManageProvidersView):  # type: ignore[mis
         """Leave out links to providers that operators deleted, where allauth fails; they stay for when one is back."""
         providers = get_social_adapter().list_providers(request)
         known = [provider.sub_id for provider in providers]
-        links = SocialAccount.objects.filter(user=request.user, provider__in=known)
+        user: Any = request.user
+        links = user.socialaccount_set.filter(provider__in=known)
         return SocialAccountsResponse(request, links)
 
 
