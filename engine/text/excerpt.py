@@ -27,7 +27,7 @@ _MARK: Final = re.compile(r"^\[page \d{1,6}\]$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _TextPart:
+class _Cut:
     start: int
     end: int
     mark: str
@@ -70,7 +70,7 @@ def _fits(text: str, limit_tokens: int, encoding: str) -> bool:
     return count_text(text, encoding) <= limit_tokens
 
 
-def _parts(text: str, encoding: str) -> Iterator[_TextPart]:
+def _parts(text: str, encoding: str) -> Iterator[_Cut]:
     """Yield parts of about _PART_CHARS, cut behind paragraphs, lines or words where there are any.
 
     Tokens are estimated by those of the beginning, and never too few by more than its parts differ.
@@ -83,7 +83,7 @@ def _parts(text: str, encoding: str) -> Iterator[_TextPart]:
         end = _end_of_part(text, start)
         marks = _MARK.findall(text[start:end])
         tokens = math.ceil((end - start) * per_char) + overhead
-        yield _TextPart(start, end, mark, tokens)
+        yield _Cut(start, end, mark, tokens)
         mark = marks[-1] if marks else mark
         start = end
 
@@ -99,7 +99,7 @@ def _end_of_part(text: str, start: int) -> int:
     return most
 
 
-def _beginning(parts: list[_TextPart], limit_tokens: float) -> Iterator[int]:
+def _beginning(parts: list[_Cut], limit_tokens: float) -> Iterator[int]:
     used = 0
     for number, part in enumerate(parts):
         used += part.tokens
@@ -108,7 +108,7 @@ def _beginning(parts: list[_TextPart], limit_tokens: float) -> Iterator[int]:
         yield number
 
 
-def _by_relevance(text: str, parts: list[_TextPart], question: str) -> list[int]:
+def _by_relevance(text: str, parts: list[_Cut], question: str) -> list[int]:
     """Return the numbers of the parts, those with the question's rarest words first."""
     folded = [text[part.start : part.end].casefold() for part in parts]
     scores = [0.0] * len(parts)
@@ -122,7 +122,7 @@ def _by_relevance(text: str, parts: list[_TextPart], question: str) -> list[int]
     return sorted(range(len(parts)), key=lambda number: -scores[number])
 
 
-def _join(text: str, parts: list[_TextPart], chosen: list[int]) -> str:
+def _join(text: str, parts: list[_Cut], chosen: list[int]) -> str:
     said: list[str] = []
     before = -1
     for number in chosen:
