@@ -16,6 +16,8 @@ from typing import Any
 
 import django
 
+from bench.stand import vacuum
+
 WORDS, NAMES, THINGS, PLACES = map(
     str.split,
     (
@@ -88,7 +90,7 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
     began = time.monotonic()
     blocks = seal(chat.pk)
     sealed_seconds = time.monotonic() - began
-    _settle()
+    vacuum("chats_chatmessage", "chats_messageblock", "chats_chat")
     chat.refresh_from_db()
     times, read = _times(chat, told)
     return {
@@ -99,19 +101,6 @@ def _measured(assistant: Any, size: int) -> dict[str, Any]:
         "rows": read,
         "recalled": _recalled(chat, told),
     }
-
-
-def _settle() -> None:
-    """Do what autovacuum would do within a minute: tell the planner of the rows that were written at once.
-
-    Past Django's cursor, which says the tenant in the same transaction: vacuuming wants one of its own.
-    """
-    from django.db import connection
-
-    connection.ensure_connection()
-    connection.connection.execute(
-        "VACUUM ANALYZE chats_chatmessage, chats_messageblock, chats_chat"
-    )
 
 
 def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:

@@ -23,6 +23,8 @@ import django
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.stand import vacuum
+
 DIMENSIONS = 512
 TOPICS = 500
 WORDS, CHUNK_WORDS, TOPIC_WORDS = 30_000, 300, 60
@@ -153,8 +155,6 @@ def _write(world: World, library: Any, size: int) -> None:
 @_as_system
 def _settle(libraries: list[list[Any]]) -> None:
     """Do what periodic jobs and autovacuum would do later."""
-    from django.db import connection
-
     from libraries.embedding.vector_index import tend_indexes
     from libraries.retrieval.survey import survey
 
@@ -162,9 +162,7 @@ def _settle(libraries: list[list[Any]]) -> None:
     for group in libraries:
         for library in group:
             survey(library)
-    # Past Django's cursor, which says the tenant in the same transaction: vacuuming wants one of its own.
-    connection.ensure_connection()
-    connection.connection.execute("VACUUM ANALYZE libraries_documentchunk")
+    vacuum("libraries_documentchunk")
 
 
 @dataclass(frozen=True, slots=True)
