@@ -110,11 +110,13 @@ def _fill(world: World, model: Any, size: int) -> Any:
 
     slug = f"bench-{new_id().hex}"
     organization = Organization.objects.create(name=slug, slug=slug)
-    with transaction.atomic():
-        library = Library.objects.create(
-            organization=organization, name="Bench", embedding_model=model, chunk_count=size
-        )
-        for first in range(0, size, PER_DOCUMENT):
+    library = Library.objects.create(
+        organization=organization, name="Bench", embedding_model=model, chunk_count=size
+    )
+    for first in range(
+        0, size, PER_DOCUMENT
+    ):  # a transaction each: it keeps the locks of its table
+        with transaction.atomic():
             _write(world, library, min(PER_DOCUMENT, size - first))
     return library
 
