@@ -33,6 +33,8 @@ from bench import litellm_gateway
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 300
 STOP_SECONDS = 60
+_AS_WORKERS = {"DJANGO_SETTINGS_MODULE": "amber.settings", "AMBER_LOCK_SECONDS": "0"}
+"""Settings of driven modules: they wait for locks as long as workers do, which say no limit before a statement."""
 
 
 def vacuum(*tables: str) -> None:
@@ -210,7 +212,7 @@ class Stand:
         """Run a module in a process with the settings of the Amber that runs; return the JSON of its last line."""
         done = subprocess.run(
             [sys.executable, "-m", module, *map(str, arguments)],
-            env={**os.environ, **self.remembered(), "DJANGO_SETTINGS_MODULE": "amber.settings"},
+            env={**os.environ, **self.remembered(), **_AS_WORKERS},
             cwd=ROOT,
             stdout=subprocess.PIPE,
             timeout=timeout_seconds,

@@ -4,13 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amber.lib.ids import new_id
 from libraries.models import Document
-from libraries.retrieval.stretches import FoundChunk, FoundRun, choose_stretches
+from libraries.retrieval.passages import ChunkHit, ChunkText, _passage
+from libraries.retrieval.ranking import RankedChunk
+from libraries.retrieval.stretches import FoundChunk, FoundRun, Stretch, choose_stretches
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import random_vectors, search, shelve
 
 FILLER = "Rain fell on the meadow and the river rose by the hour while nobody looked. "
 WEIGHTS = {"pump": 2.0, "greas": 3.0, "valv": 2.5}
+DOCUMENT, LIBRARY = new_id(), new_id()
 PUMP = "The pump is greased every month. "
 
 
@@ -139,3 +143,20 @@ def test_what_only_vectors_find_is_shown_whole(alice):
     )
     assert found.passages[0].content == f"{long} 5"
     assert len(found.passages) == 3
+
+
+def test_what_lies_between_two_chunks_that_are_joined_belongs_to_the_best():
+    """No passage is without a chunk."""
+    best, other = (
+        ChunkHit(
+            RankedChunk(new_id(), 1.0, 1.0, 1.0, 1, None),
+            ChunkText(
+                *(new_id(), DOCUMENT, LIBRARY, LIBRARY),
+                *(order, start, start + 10, None, None, "", "a.txt", None, ()),
+            ),
+        )
+        for order, start in enumerate((0, 100))
+    )
+    text = FoundRun("x" * 110, [])
+    passage = _passage(1, [best, other], text, Stretch(0, 40, 60, 0))
+    assert (passage.start, passage.end, passage.chunk_ids) == (40, 60, (best.chunk.id,))
