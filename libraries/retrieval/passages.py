@@ -218,7 +218,9 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
     offset = _start_of(group)
     start, end = offset + stretch.start, offset + stretch.end
     held = [hit for hit in group if hit.chunk.start < end and hit.chunk.end > start]
-    held = held or list(group[:1])  # it lies between two chunks, in what none of them holds
+    if not held:  # it lies between two chunks, in what neither holds
+        before = [hit for hit in group if hit.chunk.start <= start]
+        held = [max(before, key=lambda hit: hit.chunk.start)]
     best, chunks = held[0], sorted((hit.chunk for hit in held), key=lambda chunk: chunk.order)
     return Passage(
         number=number,

@@ -145,18 +145,28 @@ def test_what_only_vectors_find_is_shown_whole(alice):
     assert len(found.passages) == 3
 
 
-def test_what_lies_between_two_chunks_that_are_joined_belongs_to_the_best():
-    """No passage is without a chunk."""
-    best, other = (
-        ChunkHit(
-            RankedChunk(new_id(), 1.0, 1.0, 1.0, 1, None),
-            ChunkText(
-                *(new_id(), DOCUMENT, LIBRARY, LIBRARY),
-                *(order, start, start + 10, None, None, "", "a.txt", None, ()),
-            ),
-        )
-        for order, start in enumerate((0, 100))
+def found(*, order: int, start: int) -> ChunkHit:
+    """A chunk of ten characters."""
+    chunk = ChunkText(
+        new_id(),
+        DOCUMENT,
+        LIBRARY,
+        LIBRARY,
+        order,
+        start,
+        start + 10,
+        None,
+        None,
+        "",
+        "a",
+        None,
+        (),
     )
-    text = FoundRun("x" * 110, [])
-    passage = _passage(1, [best, other], text, Stretch(0, 40, 60, 0))
-    assert (passage.start, passage.end, passage.chunk_ids) == (40, 60, (best.chunk.id,))
+    return ChunkHit(RankedChunk(chunk.id, 1.0, 1.0, 1.0, 1, None), chunk)
+
+
+def test_what_lies_between_two_chunks_that_are_joined_belongs_to_the_first():
+    """No passage is without a chunk."""
+    best, before = found(order=1, start=100), found(order=0, start=0)
+    passage = _passage(1, [best, before], FoundRun("x" * 110, []), Stretch(0, 40, 60, 0))
+    assert (passage.start, passage.end, passage.chunk_ids) == (40, 60, (before.chunk.id,))
