@@ -218,9 +218,7 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
     offset = _start_of(group)
     start, end = offset + stretch.start, offset + stretch.end
     held = [hit for hit in group if hit.chunk.start < end and hit.chunk.end > start]
-    if not held:  # it lies between two chunks, in what neither holds
-        before = [hit for hit in group if hit.chunk.start <= start]
-        held = [max(before, key=lambda hit: hit.chunk.start)]
+    held = held or [_last_before(group, start)]  # between two chunks, in what neither holds
     best, chunks = held[0], sorted((hit.chunk for hit in held), key=lambda chunk: chunk.order)
     return Passage(
         number=number,
@@ -230,7 +228,7 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
         library_id=best.chunk.library_id,
         start=start,
         end=end,
-        page=_page_at(chunks, start),
+        page=_page_at(group, start),
         heading=best.chunk.heading,
         score=best.ranked.score,
         relevance=max(hit.ranked.relevance for hit in held),
@@ -239,9 +237,15 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
     )
 
 
-def _page_at(chunks: Sequence[ChunkText], start: int) -> int | None:
+def _last_before(group: Sequence[ChunkHit], start: int) -> ChunkHit:
+    """Return the last chunk that begins there or before."""
+    before = [hit for hit in group if hit.chunk.start <= start]
+    return max(before, key=lambda hit: hit.chunk.start)
+
+
+def _page_at(group: Sequence[ChunkHit], start: int) -> int | None:
     """Return the page that an offset in one of the chunks, or between two, is on."""
-    chunk = [each for each in chunks if each.start <= start][-1]
+    chunk = _last_before(group, start).chunk
     if chunk.page is None:
         return None
     return chunk.page + sum(1 for begin in chunk.page_starts if begin <= start)

@@ -170,3 +170,9 @@ def test_what_lies_between_two_chunks_that_are_joined_belongs_to_the_first():
     best, before = found(order=1, start=100), found(order=0, start=0)
     passage = _passage(1, [best, before], FoundRun("x" * 110, []), Stretch(0, 40, 60, 0))
     assert (passage.start, passage.end, passage.chunk_ids) == (40, 60, (before.chunk.id,))
+
+
+def test_a_stretch_may_begin_before_the_only_chunk_that_it_has_a_part_of():
+    best, before = found(order=1, start=100), found(order=0, start=0)
+    passage = _passage(1, [best, before], FoundRun("x" * 110, []), Stretch(0, 90, 105, 0))
+    assert passage.chunk_ids == (best.chunk.id,)
