@@ -1,4 +1,4 @@
-"""Answer some of allauth's addresses otherwise: a closed sign-up says nothing, and accounts have no
+"""Answer some of allauth's addresses otherwise: a closed sign-up says nothing, accounts have no
 phone numbers, and links to identity providers that are gone are passed over."""
 
 from typing import Any
