@@ -10,8 +10,8 @@ Rows keep such texts in columns `…_sealed` (`encrypt_column`, `decrypt_column`
 
 The key ring is `settings.AMBER_SECRET_KEYS`: 32 random bytes in base64 each (`openssl rand -base64
 32`). The first key encrypts, every key decrypts: put a new key in front, encrypt every
-secret again, drop the old key. Passphrases are refused: whoever has the database could
-guess them offline.
+secret again (`operations.maintenance.secret_rotation`), drop the old key. Passphrases are refused:
+whoever has the database could guess them offline.
 
 API keys are `amb_live_`, 30 random base62 characters, and a checksum: the CRC32 of everything
 before it in base62 (0-9A-Za-z), zero-padded to 6. The checksum tells a mistyped or made-up key
@@ -111,6 +111,11 @@ def decrypt(
         return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], row).decode()
     except (InvalidTag, ValueError):
         raise DecryptError("The encrypted secret is damaged or belongs to another row.") from None
+
+
+def is_of_newest_key(encrypted: str, keys: Sequence[str] | None = None) -> bool:
+    """Return whether the key that encrypts now has encrypted this. Raises SecretKeyError."""
+    return encrypted.startswith(f"{VERSION}.{_keys_in_order(keys)[0][0]}.")
 
 
 def encrypt_column(row: Any, column: str, text: str) -> None:
