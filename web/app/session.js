@@ -7,6 +7,8 @@ import { forgetPerson, keep, recall } from "./storage.js";
 
 /** @type {import("@preact/signals").Signal<import("./api.js").Me | null>} */
 export const me = signal(null);
+/** Whether they administer the organization that they are in. */
+export const isAdmin = () => ["owner", "admin"].includes(me.value?.organization?.role ?? "");
 /** @type {import("@preact/signals").Signal<"unknown" | "out" | "in" | "unreachable">} */
 export const state = signal("unknown");
 /** true: the session ended while the page was used, and a dialog asks to sign in again. */

@@ -1,4 +1,4 @@
-/* Lists that come in pages, from the REST API: loaded, shown, loaded on. */
+/* Lists that come in pages, from the REST API: loaded, shown, loaded on; and forms for a row. */
 import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
 import { get } from "../app/api.js";
 import { html } from "../app/html.js";
@@ -109,3 +109,30 @@ export function Tick({ label, checked, onChecked, hint, ...rest }) {
 
 /** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
 export const complaints = (error) => (name) => /** @type {any} */ (error)?.fields?.[name]?.join(" ");
+
+/** A form whose values are kept together, saved by one act. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
+export function useForm(first, act) {
+	const [given, setGiven] = useState(first);
+	const [error, setError] = useState(/** @type {unknown} */ (null));
+	const [isBusy, setBusy] = useState(false);
+	/** @param {string} name */
+	const set = (name) => (/** @type {any} */ value) => setGiven({ ...given, [name]: value });
+	/** @param {Event} event */
+	const onSubmit = async (event) => {
+		event.preventDefault();
+		if (isBusy) return;
+		setBusy(true);
+		try {
+			setError(null);
+			await act(given);
+		} catch (why) {
+			setError(why);
+		} finally {
+			setBusy(false);
+		}
+	};
+	const said = complaints(error);
+	/** @param {string} name */
+	const field = (name) => ({ value: given[name] ?? "", onValue: set(name), error: said(name) });
+	return { given, setGiven, set, field, error, onSubmit, isBusy };
+}

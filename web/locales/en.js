@@ -326,7 +326,7 @@ export const words = {
 	"usage.figures": "The figures", "usage.export": "Download as CSV",
 
 	"settings.title": "Settings", "settings.profile": "Profile", "settings.keys": "API keys",
-	"settings.organization": "Organization", "settings.members": "Members", "settings.budgets": "Budgets",
+	"settings.organization": "Organization", "settings.members": "Members", "settings.groups": "Groups", "settings.budgets": "Budgets",
 	"settings.webhooks": "Webhooks", "settings.feedback": "Feedback", "settings.data": "My data",
 	"settings.mailLanguage": "Language of mails to you", "settings.mailLanguage.usual": "As this installation",
 	"settings.notices": "Mail me notices",
@@ -363,6 +363,20 @@ export const words = {
 	"members.link": "Send this link to the person whom you invite. It is shown this once, and was not mailed.",
 	"members.mailed": "The invitation was mailed to {email}. This is its link, should the mail not arrive. It is shown this once.",
 	"members.withdraw": "Withdraw",
+
+	"groups.about": "Assistants, libraries and tools can be shared with a group instead of everybody.",
+	"groups.about.admin": "Assistants, libraries and tools can be shared with a group instead of everybody. You decide who is in it.",
+	"groups.none": "There are no groups. Owners and admins make them in the settings.",
+	"groups.new": "New group", "groups.members": { one: "{count} member", other: "{count} members" },
+	"groups.mine": "you are in it", "groups.actions": "Actions for the group {name}", "groups.left": "You left “{name}”.",
+	"groups.delete.title": "Delete this group?",
+	"groups.delete.text": "What is shared with “{name}” is no longer open to its members, unless they have it another way.",
+	"groups.membersOf": "Members of “{name}”", "groups.nobody": "Nobody is in this group yet.",
+	"groups.add": "Add to the group", "groups.add.do": "Add", "groups.choose": "Choose a member",
+	"groups.share": "Share with groups",
+	"groups.share.about": "What the members of each group may do with “{name}”. Each choice holds at once.",
+	"groups.rightOf": "What {name} may do", "groups.right.none": "Not shared", "groups.right.use": "Use",
+	"groups.right.edit": "Use and change",
 
 	"role.owner": "Owner", "role.admin": "Admin", "role.member": "Member",
 

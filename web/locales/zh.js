@@ -230,7 +230,7 @@ export const words = {
 	"usage.chart": "{from} 至 {to} 每日{measure}。数据见下表。", "usage.figures": "数据", "usage.export": "下载 CSV",
 
 	"settings.title": "设置", "settings.profile": "个人资料", "settings.keys": "API 密钥", "settings.organization": "组织",
-	"settings.members": "成员", "settings.budgets": "预算", "settings.webhooks": "Webhook",
+	"settings.members": "成员", "settings.groups": "群组", "settings.budgets": "预算", "settings.webhooks": "Webhook",
 	"settings.feedback": "反馈", "settings.data": "我的数据", "settings.zone": "时区",
 	"settings.mailLanguage": "邮件语言", "settings.mailLanguage.usual": "与系统相同", "settings.notices": "接收通知邮件",
 	"settings.notices.hint": "当预算即将用尽，或您添加的文档、仓库导入失败时。", "settings.once": "仅显示这一次，请妥善保存。",
@@ -255,6 +255,17 @@ export const words = {
 	"members.invite": "邀请成员", "members.invite.do": "邀请", "members.invited": "邀请", "members.invitedNow": "邀请",
 	"members.link": "请把此链接发给您邀请的人。仅显示这一次，系统没有发送邮件。",
 	"members.mailed": "邀请已发送至 {email}。如未收到邮件，请使用此链接。仅显示这一次。", "members.withdraw": "撤回",
+
+	"groups.about": "助手、资料库和工具可以只与群组共享，而不与所有人共享。",
+	"groups.about.admin": "助手、资料库和工具可以只与群组共享，而不与所有人共享。群组成员由你决定。",
+	"groups.none": "还没有群组。所有者和管理员可在设置中创建。", "groups.new": "新建群组",
+	"groups.members": { other: "{count} 名成员" }, "groups.mine": "你在其中", "groups.actions": "群组“{name}”的操作",
+	"groups.left": "你已退出“{name}”。", "groups.delete.title": "删除此群组？",
+	"groups.delete.text": "与“{name}”共享的内容将不再对其成员开放，除非他们另有权限。",
+	"groups.membersOf": "“{name}”的成员", "groups.nobody": "此群组还没有成员。", "groups.add": "加入群组",
+	"groups.add.do": "加入", "groups.choose": "选择成员", "groups.share": "与群组共享",
+	"groups.share.about": "各群组的成员可以如何使用“{name}”。选择后立即生效。", "groups.rightOf": "{name} 的权限",
+	"groups.right.none": "未共享", "groups.right.use": "使用", "groups.right.edit": "使用和修改",
 
 	"role.owner": "所有者", "role.admin": "管理员", "role.member": "成员",
 

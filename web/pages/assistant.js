@@ -6,9 +6,10 @@ import { loadAssistants } from "../app/assistants.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
+import { GroupShares } from "../components/group-shares.js";
 import { Choice, complaints, Tick, useList, useRow } from "../components/lists.js";
 import { Markdown } from "../components/markdown.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, IconButton, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, IconButton, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { fold } from "../shared/fold.js";
 import { follow } from "../shared/follow.js";
 
@@ -34,6 +35,7 @@ function Editor({ saved, isNew, onSaved }) {
 	const [given, setGiven] = useState(saved);
 	const [error, setError] = useState(/** @type {unknown} */ (null));
 	const [isLeaving, setLeaving] = useState(false);
+	const [isSharing, setSharing] = useState(false);
 	const models = useList("models/");
 	const libraries = useList("libraries/?limit=200");
 	const said = complaints(error);
@@ -79,7 +81,10 @@ function Editor({ saved, isNew, onSaved }) {
 		<p class="crumbs"><a href="/assistants">${t("assistants.all")}</a></p>
 		<div class="page-head">
 			<h1 dir="auto">${isNew ? t("assistants.new") : saved.name}</h1>
-			${!isNew && saved.access === "own" && html`<${Menu} label=${t("assistants.actions", { name: saved.name })} items=${[{ label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(true) }]} />`}
+			${!isNew && saved.access === "own" && html`<${Menu} label=${t("assistants.actions", { name: saved.name })} items=${[
+				{ label: t("groups.share"), icon: "user", onSelect: () => setSharing(true) },
+				{ label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(true) },
+			]} />`}
 		</div>
 		<div class="two-columns">
 			<form onSubmit=${submit} aria-label=${t("assistants.form")}>
@@ -136,6 +141,7 @@ function Editor({ saved, isNew, onSaved }) {
 				${!isNew && html`<${BoundTools} id=${saved.id} mayWrite=${mayWrite} /><${Scenes} id=${saved.id} mayWrite=${mayWrite} />`}
 			</div>
 		</div>
+		${isSharing && html`<${GroupShares} path=${`assistants/${saved.id}/`} name=${saved.name} onClose=${() => setSharing(false)} />`}
 		${
 			isLeaving &&
 			html`<${Confirm} title=${t("assistants.delete.title")} text=${t("assistants.delete.text", { name: saved.name })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(false)}
@@ -150,7 +156,7 @@ function Embed({ id }) {
 	return html`<div class="field">
 		<span class="field-label">${t("assistants.embed")}</span>
 		<code class="code-line" tabindex="0">${code}</code>
-		<p><${Button} icon="copy" onClick=${() => navigator.clipboard.writeText(code).then(() => note(t("copied")))}>${t("copy")}<//></p>
+		<p><${Button} icon="copy" onClick=${() => copyText(code)}>${t("copy")}<//></p>
 	</div>`;
 }
 

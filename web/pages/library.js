@@ -6,6 +6,7 @@ import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
 import { clearUploads, filesOf, sendAgain, sendFiles, uploads } from "../app/uploads.js";
+import { GroupShares } from "../components/group-shares.js";
 import { Choice, complaints, Listed, Tick, useEvery, useList, useRow } from "../components/lists.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 
@@ -19,7 +20,7 @@ export function Page({ params }) {
 	const [status, setStatus] = useState("");
 	const documents = useList(`libraries/${params.id}/documents/?limit=100${status && `&status=${status}`}`);
 	const imports = useList(`libraries/${params.id}/import/`);
-	const [asks, setAsks] = useState(/** @type {"edit" | "delete" | null} */ (null));
+	const [asks, setAsks] = useState(/** @type {"edit" | "share" | "delete" | null} */ (null));
 	useTitle(library?.name ?? t("libraries.title"));
 	const mine = uploads.value.filter((each) => each.libraryId === params.id);
 	const arrived = mine.filter((each) => each.state === "done").length;
@@ -48,6 +49,7 @@ export function Page({ params }) {
 				html`<${Menu} label=${t("libraries.actions", { name: library.name })} items=${[
 					{ label: t("edit"), icon: "edit", onSelect: () => setAsks("edit") },
 					{ label: t("libraries.reindex"), icon: "retry", onSelect: () => attempt(async () => (await post(`libraries/${library.id}/reindex/`), note(t("libraries.reindexing")), look())) },
+					library.access === "own" ? { label: t("groups.share"), icon: "user", onSelect: () => setAsks("share") } : null,
 					library.access === "own" ? { label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setAsks("delete") } : null,
 				]} />`
 			}
@@ -78,6 +80,7 @@ export function Page({ params }) {
 				<ul class="rows">${imports.rows?.map((each) => html`<${ImportRow} key=${each.id} repository=${each} mayWrite=${mayWrite} onChanged=${() => (imports.refresh(), look())} />`)}</ul>
 			</section>`
 		}
+		${asks === "share" && html`<${GroupShares} path=${`libraries/${library.id}/`} name=${library.name} onClose=${() => setAsks(null)} />`}
 		${asks === "edit" && html`<${EditLibrary} library=${library} onClose=${() => setAsks(null)} onSaved=${setRow} />`}
 		${
 			asks === "delete" &&

@@ -1,11 +1,12 @@
-/* Oneself and the organization: profile, keys, people, budgets, webhooks, feedback, one's data. */
+/* Oneself and the organization: profile, keys, people, groups, budgets, webhooks, feedback, one's data. */
 import { useState } from "preact/hooks";
 import { patch, post, remove, send } from "../app/api.js";
 import { html } from "../app/html.js";
 import { date, number, t, time } from "../app/i18n.js";
-import { load, me } from "../app/session.js";
-import { Choice, complaints, Listed, Tick, useEvery, useList, useRow } from "../components/lists.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle } from "../components/ui.js";
+import { isAdmin, load, me } from "../app/session.js";
+import { Choice, Listed, Tick, useEvery, useForm, useList, useRow } from "../components/lists.js";
+import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, Menu, note, useTitle } from "../components/ui.js";
+import { Groups } from "./groups.js";
 
 /** The parts, by address; `admin` are for owners and admins. */
 const PARTS = /** @type {const} */ ({
@@ -13,13 +14,12 @@ const PARTS = /** @type {const} */ ({
 	keys: { Part: Keys },
 	organization: { Part: Organization },
 	members: { Part: Members },
+	groups: { Part: Groups },
 	budgets: { Part: Budgets, isAdmin: true },
 	webhooks: { Part: Webhooks },
 	feedback: { Part: Feedback, isAdmin: true },
 	data: { Part: Data },
 });
-
-const isAdmin = () => ["owner", "admin"].includes(me.value?.organization?.role ?? "");
 
 /** @param {{ params: Record<string, string> }} props */
 export function Page({ params }) {
@@ -35,33 +35,6 @@ export function Page({ params }) {
 		</nav>
 		<section class="page-part" aria-labelledby="part"><h2 id="part">${title}</h2><${Part} key=${name} /></section>
 	</main>`;
-}
-
-/** A form whose values are kept together, saved by one act. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
-function useForm(first, act) {
-	const [given, setGiven] = useState(first);
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const [isBusy, setBusy] = useState(false);
-	/** @param {string} name */
-	const set = (name) => (/** @type {any} */ value) => setGiven({ ...given, [name]: value });
-	/** @param {Event} event */
-	const onSubmit = async (event) => {
-		event.preventDefault();
-		if (isBusy) return;
-		setBusy(true);
-		try {
-			setError(null);
-			await act(given);
-		} catch (why) {
-			setError(why);
-		} finally {
-			setBusy(false);
-		}
-	};
-	const said = complaints(error);
-	/** @param {string} name */
-	const field = (name) => ({ value: given[name] ?? "", onValue: set(name), error: said(name) });
-	return { given, setGiven, set, field, error, onSubmit, isBusy };
 }
 
 function Profile() {
@@ -87,7 +60,7 @@ function Secret({ title, text, secret, onClose }) {
 	return html`<${Dialog} title=${title} onClose=${onClose} isStubborn=${true}>
 		<p>${text}</p>
 		<code class="code-line" tabindex="0" data-secret="">${secret}</code>
-		<div class="actions"><${Button} icon="copy" onClick=${() => navigator.clipboard.writeText(secret).then(() => note(t("copied")))}>${t("copy")}<//><${Button} kind="primary" onClick=${onClose}>${t("settings.kept")}<//></div>
+		<div class="actions"><${Button} icon="copy" onClick=${() => copyText(secret)}>${t("copy")}<//><${Button} kind="primary" onClick=${onClose}>${t("settings.kept")}<//></div>
 	<//>`;
 }
 

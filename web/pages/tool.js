@@ -5,6 +5,7 @@ import { patch, post, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { duration, t, time } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
+import { GroupShares } from "../components/group-shares.js";
 import { Choice, Listed, Tick, useList, useRow } from "../components/lists.js";
 import { attempt, Button, Confirm, Failure, Field, Menu, note, useTitle, Waiting } from "../components/ui.js";
 
@@ -15,6 +16,7 @@ export function Page({ params }) {
 	const calls = useList(`tools/${params.id}/calls/?limit=50${outcome && `&outcome=${outcome}`}`);
 	const [tried, setTried] = useState("");
 	const [isLeaving, setLeaving] = useState(false);
+	const [isSharing, setSharing] = useState(false);
 	useTitle(tool?.name ?? t("tools.title"));
 	if (!tool) return html`<main class="page" id="content" tabindex="-1"><h1>${t("tools.title")}</h1>${error ? html`<${Failure} error=${error} onAgain=${refresh} /><p><a href="/tools">${t("tools.all")}</a></p>` : html`<${Waiting} />`}</main>`;
 	const mayWrite = tool.access !== "use";
@@ -34,6 +36,7 @@ export function Page({ params }) {
 				html`<${Menu} label=${t("tools.actions", { name: tool.name })} items=${[
 					tool.discovery_url ? { label: t("tools.refresh"), icon: "retry", onSelect: () => attempt(async () => (setRow(await post(`tools/${tool.id}/refresh/`)), note(t("tools.refreshed")))) } : null,
 					tool.access === "own" ? { label: t(tool.shared ? "unshare" : "share"), icon: "user", onSelect: () => attempt(async () => (setRow(await patch(`tools/${tool.id}/`, { shared: !tool.shared })), note(t("saved")))) } : null,
+					tool.access === "own" ? { label: t("groups.share"), icon: "user", onSelect: () => setSharing(true) } : null,
 					tool.access === "own" ? { label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(true) } : null,
 				]} />`
 			}
@@ -69,6 +72,7 @@ export function Page({ params }) {
 				</div>
 			<//>
 		</section>
+		${isSharing && html`<${GroupShares} path=${`tools/${tool.id}/`} name=${tool.name} onClose=${() => setSharing(false)} />`}
 		${
 			isLeaving &&
 			html`<${Confirm} title=${t("tools.delete.title")} text=${t("tools.delete.text", { name: tool.name })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(false)}

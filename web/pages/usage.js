@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { assistantOf, areLoaded, loadAssistants } from "../app/assistants.js";
 import { html } from "../app/html.js";
 import { date, number, t } from "../app/i18n.js";
-import { me } from "../app/session.js";
+import { isAdmin, me } from "../app/session.js";
 import { BarChart, COLOURS } from "../components/chart.js";
 import { Choice, useList, useRow } from "../components/lists.js";
 import { attempt, Failure, Field, useTitle, Waiting } from "../components/ui.js";
@@ -21,10 +21,9 @@ export function Page() {
 	const [to, setTo] = useState(dayBefore(0));
 	const [by, setBy] = useState(/** @type {keyof typeof FIELDS} */ ("model"));
 	const [measure, setMeasure] = useState("tokens");
-	const isAdmin = ["owner", "admin"].includes(me.value?.organization?.role ?? "");
 	const { row: answer, error, refresh } = useRow(`usage/?group_by=day,${by}&from=${from}&to=${to}`);
 	const keys = useList("api-keys/?limit=200");
-	const members = useList(isAdmin && me.value?.organization ? `organizations/${me.value.organization.id}/members/?limit=200` : null);
+	const members = useList(isAdmin() && me.value?.organization ? `organizations/${me.value.organization.id}/members/?limit=200` : null);
 	useEffect(() => {
 		if (by === "assistant" && !areLoaded.value) attempt(loadAssistants);
 	}, [by]);
@@ -69,11 +68,11 @@ export function Page() {
 	const total = (of) => rows.reduce((sum, row) => sum + of(row), 0);
 	return html`<main class="page" id="content" tabindex="-1">
 		<h1>${t("usage.title")}</h1>
-		<p class="dim">${t(isAdmin ? "usage.about.admin" : "usage.about")}</p>
+		<p class="dim">${t(isAdmin() ? "usage.about.admin" : "usage.about")}</p>
 		<div class="pair">
 			<${Field} label=${t("usage.from")} type="date" value=${from} max=${to} onValue=${(/** @type {string} */ day) => day && setFrom(day)} />
 			<${Field} label=${t("usage.to")} type="date" value=${to} min=${from} onValue=${(/** @type {string} */ day) => day && setTo(day)} />
-			<${Choice} label=${t("usage.by")} value=${by} onValue=${setBy} options=${["model", "assistant", "key", "kind", ...(isAdmin ? ["user"] : [])].map((name) => [name, t(/** @type {any} */ (`usage.by.${name}`))])} />
+			<${Choice} label=${t("usage.by")} value=${by} onValue=${setBy} options=${["model", "assistant", "key", "kind", ...(isAdmin() ? ["user"] : [])].map((name) => [name, t(/** @type {any} */ (`usage.by.${name}`))])} />
 			<${Choice} label=${t("usage.measure")} value=${measure} onValue=${setMeasure} options=${Object.keys(MEASURES).map((name) => [name, t(/** @type {any} */ (`usage.${name}`))])} />
 		</div>
 		${Boolean(error) && html`<${Failure} error=${error} onAgain=${refresh} />`}
