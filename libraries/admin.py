@@ -213,7 +213,7 @@ class DocumentAdmin(ReadOnlyAdmin):
     def duration(self, document: Document) -> str:
         return write_seconds(sum(document.timings.values()) / 1_000)
 
-    @admin.action(description=_("Try the chosen documents again"))
+    @admin.action(description=_("Retry selected documents"))
     def retry_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.retry_document(document)
@@ -222,7 +222,7 @@ class DocumentAdmin(ReadOnlyAdmin):
             gettext("Documents that failed, were cancelled or were waiting are queued again."),
         )
 
-    @admin.action(description=_("Cancel the chosen documents"))
+    @admin.action(description=_("Cancel selected documents"))
     def cancel_documents(self, request: HttpRequest, documents: QuerySet[Document]) -> None:
         for document in documents:
             document_services.cancel_document(document)
@@ -285,7 +285,7 @@ class RepositoryAdmin(ReadOnlyAdmin):
     def library_and_organization(self, repository: Repository) -> Any:
         return write_names(write_name(repository.library), repository.organization)
 
-    @admin.action(description=_("Cancel the chosen imports"))
+    @admin.action(description=_("Cancel selected imports"))
     def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:
         for repository in repositories:
             services.cancel_import(repository)

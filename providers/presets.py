@@ -63,8 +63,8 @@ PRESETS: Final[Mapping[str, Preset]] = {
         needs_key=False,
         quirks={**_LOCAL, "context_tokens": 4_096, "max_output_tokens": 1_024},
         advice=_(
-            "Ollama cuts what is longer than its own window (num_ctx) without a word. Raise that "
-            "window first, then “context tokens” of the model."
+            "Ollama silently cuts off what is longer than its own context window (num_ctx). Raise "
+            "that window first, then “context tokens” of the model."
         ),
     ),
     "vllm": Preset(

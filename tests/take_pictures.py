@@ -119,7 +119,7 @@ def make_assistant(page: "Page", url: str) -> dict[str, str]:
 
 def talk(page: "Page", url: str, assistant_id: str) -> dict[str, str]:
     page.goto(f"{url}/assistants")
-    page.get_by_role("button", name="Talk: Mechanic").click()
+    page.get_by_role("button", name="Chat: Mechanic").click()
     page.locator("#composer").fill(QUESTION)
     page.locator("#composer").press("Enter")
     page.wait_for_url("**/chats/0*")

@@ -105,18 +105,18 @@ def failed_turn(persona: Any, code: str, **fields: Any) -> Turn:
 
 def test_tells_which_part_does_not_work(operator):
     words = words_of(page_of(operator))
-    assert "Something does not work: Chat workers, Ingestion workers." in words
-    assert "None is at work: questions and documents wait." in words
+    assert "Not working: Chat workers, Ingestion workers." in words
+    assert "No workers are running: questions and documents wait." in words
     for queue in ("chat", "chat", "ingest"):
         beat(queue)
     words = words_of(page_of(operator))
-    assert "Chat workers Works 2 at work. 0 turns run, 0 wait." in words
+    assert "Chat workers Works 2 running. 0 turns run, 0 wait." in words
     assert re.search(
         r"Postgres Works Version \d+\.\d+, [\d.]+.[KMG]B, \d+ of \d+ connections", words
     )
     assert re.search(r"Redis Works Version \d", words)
     WorkerHeartbeat.objects.update(beat_at=timezone.now() - timedelta(minutes=5))
-    assert "None is at work" in words_of(page_of(operator))
+    assert "No workers are running" in words_of(page_of(operator))
 
 
 def oldest_queued_seconds() -> float:
@@ -141,13 +141,13 @@ def test_a_turn_that_waits_for_long_is_told(operator, alice):
     assert oldest_queued_seconds() >= 45
     words = words_of(page_of(operator))
     assert re.search(r"The oldest has waited for \d+ s\.", words)
-    assert "It works; have a look at Chat workers" in words
+    assert "Everything runs, but check Chat workers" in words
 
 
 def test_without_redis_the_page_says_so(operator, monkeypatch, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     words = words_of(page_of(operator))
-    assert "Redis Fails It does not answer" in words
+    assert "Redis Fails Not responding" in words
     assert "Today, and in 14 days" in words
 
 
@@ -160,8 +160,8 @@ def test_a_provider_is_as_its_last_calls_went(operator, alice, new_model):
 
     Provider.objects.create(name="Empty", base_url="https://empty.example/v1")
     words = words_of(page_of(operator))
-    assert f"{name} Idle Nobody has called it in the last day." in words
-    assert "Empty Look at this It has no models yet." in words
+    assert f"{name} Idle No calls in the last day." in words
+    assert "Empty Needs attention No models yet." in words
     call("cancelled")
     assert f"{name} Idle" in words_of(page_of(operator))
     call("ok")
@@ -342,14 +342,14 @@ def test_says_what_to_do_next_and_stops_once_it_is_done(
     said = steps_of(operator)
     for words in (
         "No provider is set up",
-        "No model is the default one",
-        "No embedding model is the default one",
-        "There is no assistant yet",
-        "No backup was ever made.",
+        "No default model is set",
+        "No default embedding model is set",
+        "There is no assistant that people can talk to yet.",
+        "No backup has been made yet.",
         "The first administrator is still admin@localhost",
         "AMBER_DEBUG is on",
         "Sign-up is open",
-        "Amber sends no mail",
+        "Amber sends no email",
         "People reach Amber without TLS",
     ):
         assert words in said
@@ -466,7 +466,7 @@ def test_the_side_bar_has_each_page_once_and_in_the_order_of_work(operator):
 @pytest.mark.parametrize(
     ("path", "title"),
     [
-        ("/admin/", "Is all well?"),
+        ("/admin/", "System health"),
         ("/admin/libraries/document/", "Documents"),
         ("/admin/libraries/document/0/change/", "Documents"),
         ("/admin/libraries/document/ingestion/", "Ingestion"),
@@ -487,7 +487,7 @@ def test_the_side_bar_offers_what_one_may_open(db):
     client.force_login(person)
     groups = client.get(reverse("admin:index")).context["sidebar_navigation"]
     assert [(group["title"], [item["title"] for item in group["items"]]) for group in groups] == [
-        ("", ["Is all well?"]),
+        ("", ["System health"]),
         ("Libraries", ["Ingestion", "Documents"]),
     ]
 

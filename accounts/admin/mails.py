@@ -47,7 +47,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     def has_send_again_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_outgoingmail")
 
-    @admin.action(description=_("Send failed mails again"), permissions=["send_again"])
+    @admin.action(description=_("Resend failed emails"), permissions=["send_again"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[OutgoingMail]) -> None:
         count = sum(send_again(mail) for mail in queryset)
         enqueue_mails()

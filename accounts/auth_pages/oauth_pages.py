@@ -104,7 +104,7 @@ class ConsentView(BoundedBodyMixin, views.AuthorizationView):
         if given.get("code_challenge_method") != "S256" or not given.get("code_challenge"):
             return _show_fault(request, _("The application must send a challenge of S256 (PKCE)."))
         if given.get("prompt", "") not in ("", "consent", "login"):
-            return _show_fault(request, _("Nobody is let in without being asked."))
+            return _show_fault(request, _("This application must ask for your permission first."))
         answer: HttpResponse = super().get(request, *args, **kwargs)
         return answer
 

@@ -37,7 +37,7 @@ def write_test_message(to: str) -> EmailMultiAlternatives:
     with translation.override(settings.AMBER_LANGUAGE):
         text = MailText(
             subject=_("Test mail of {platform}").format(platform=platform_name()),
-            paragraphs=(_("This installation sends mail: you are reading it."),),
+            paragraphs=(_("This installation can send email: you are reading one."),),
         )
         return _lay_out(text, to=to, mail_id="", is_notice=False)
 

@@ -62,9 +62,9 @@ def _invitation(details: Details) -> MailText:
                 day=details["until"]
             ),
         ),
-        button=_("Look at the invitation"),
+        button=_("View the invitation"),
         address=page_address(f"invitation/{details['token']}"),
-        note=_("If you do not know the sender, ignore this mail: nothing happens then."),
+        note=_("If you do not know the sender, ignore this email. Nothing will happen."),
     )
 
 
@@ -72,10 +72,10 @@ def _address_proof(details: Details) -> MailText:
     return _of_an_account(
         details,
         _("Confirm your email address"),
-        _("Somebody, hopefully you, signed up at {platform} with this address."),
+        _("Someone, hopefully you, signed up at {platform} with this address."),
         _("Confirm it, then sign in."),
         button=_("Confirm the address"),
-        note=_("If it was not you, ignore this mail: the address is not used then."),
+        note=_("If this was not you, ignore this email. The address will not be used."),
     )
 
 
@@ -83,9 +83,9 @@ def _password_reset(details: Details) -> MailText:
     return _of_an_account(
         details,
         _("Choose a new password"),
-        _("Somebody, hopefully you, asked for a new password for your account at {platform}."),
+        _("Someone, hopefully you, asked for a new password for your account at {platform}."),
         button=_("Choose a new password"),
-        note=_("If it was not you, ignore this mail: your password stays as it is."),
+        note=_("If this was not you, ignore this email. Your password stays the same."),
     )
 
 
@@ -94,11 +94,11 @@ def _account_exists(details: Details) -> MailText:
         details,
         _("You have an account already"),
         _(
-            "Somebody, hopefully you, tried to sign up at {platform} with this address. It has an "
-            "account already: sign in with your password, or choose a new one."
+            "Someone, hopefully you, tried to sign up at {platform} with this address. It already has "
+            "an account: sign in with your password, or choose a new one."
         ),
         button=_("Choose a new password"),
-        note=_("If it was not you, ignore this mail: nothing was changed."),
+        note=_("If this was not you, ignore this email. Nothing was changed."),
     )
 
 
@@ -107,10 +107,10 @@ def _no_account(details: Details) -> MailText:
         details,
         _("There is no account with this address"),
         _(
-            "Somebody, hopefully you, asked for a new password at {platform}. There is no account with "
+            "Someone, hopefully you, asked for a new password at {platform}. There is no account with "
             "this address. Did you sign up with another one?"
         ),
-        note=_("If it was not you, ignore this mail."),
+        note=_("If this was not you, ignore this email."),
     )
 
 
@@ -139,7 +139,7 @@ def _budget(details: Details) -> MailText:
     share = details["share"]
     if share >= 100:
         subject = _("A budget of “{organization}” is used up").format(organization=organization)
-        said = _("{budget} has not enough left for what was asked: questions are refused.")
+        said = _("{budget} is too low for what was asked: questions are refused.")
     else:
         subject = _("{share}% of a budget of “{organization}” are used").format(
             share=share, organization=organization
@@ -149,11 +149,11 @@ def _budget(details: Details) -> MailText:
         subject=subject,
         paragraphs=(
             said.format(budget=budget, share=share),
-            _("Used: {used} of {limit}. It begins anew at {resets_at} (UTC).").format(
+            _("Used: {used} of {limit}. It resets at {resets_at} (UTC).").format(
                 used=details["used"], limit=details["limit"], resets_at=details["resets_at"]
             ),
         ),
-        button=_("Look at the budgets"),
+        button=_("View budgets"),
         address=page_address("settings/budgets"),
     )
 
@@ -185,7 +185,7 @@ def _failed_documents(details: Details) -> MailText:
             ).format(library=library),
         ),
         items=(*_failures(details["items"]), *_more(count - len(details["items"]))),
-        button=_("Look at the library"),
+        button=_("View the library"),
         address=page_address(f"libraries/{details['library_id']}"),
     )
 
@@ -209,7 +209,7 @@ def _failed_repository(details: Details) -> MailText:
             _("{address} could not be imported:").format(address=details["git_url"]),
             details["error"],
         ),
-        button=_("Look at the library"),
+        button=_("View the library"),
         address=page_address(f"libraries/{details['library_id']}"),
     )
 

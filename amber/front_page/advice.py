@@ -91,8 +91,8 @@ def _to_begin(facts: _Facts) -> Iterator[Advice]:
     if not facts.has_provider:
         yield Advice(
             _(
-                "No provider is set up: until then the built-in model answers, which only quotes what"
-                " it finds."
+                "No provider is set up. Until you add one, the built-in model answers, which only quotes"
+                " what it finds."
             ),
             reverse("admin:providers_provider_add"),
             _("Add a provider"),
@@ -102,30 +102,28 @@ def _to_begin(facts: _Facts) -> Iterator[Advice]:
         yield Advice(
             _("Your provider has no enabled model yet, so nobody can choose one."),
             reverse("admin:providers_provider_changelist"),
-            _("Choose its models"),
+            _("Choose models"),
             "providers.change_provider",
         )
     if not facts.has_default_model:
         yield Advice(
-            _("No model is the default one, so an assistant that names none cannot answer."),
+            _("No default model is set, so assistants without a model of their own cannot answer."),
             reverse("admin:providers_languagemodel_changelist"),
             _("Make a model the default"),
             "providers.change_languagemodel",
         )
     if not facts.has_default_embedding:
         yield Advice(
-            _(
-                "No embedding model is the default one, so a library cannot be made without naming one."
-            ),
+            _("No default embedding model is set, so new libraries have to name one."),
             reverse("admin:providers_embeddingmodel_changelist"),
             _("Make one the default"),
             "providers.change_embeddingmodel",
         )
     if not facts.has_assistant:
         yield Advice(
-            _("There is no assistant yet that people could talk to."),
+            _("There is no assistant that people can talk to yet."),
             reverse("admin:assistants_assistant_add"),
-            _("Make an assistant"),
+            _("Create an assistant"),
             "assistants.add_assistant",
         )
 
@@ -136,7 +134,7 @@ def _to_be_safe(facts: _Facts) -> Iterator[Advice]:
     databases = settings.AMBER_DATABASES.values()
     if any(_is_guessable(each) for each in databases):
         yield Advice(
-            _("The database is reached with a password that anybody would try first."),
+            _("The database password is easy to guess."),
             docs_link("settings", "where-things-are"),
             _("Where its password is set"),
             "accounts.change_user",
@@ -147,20 +145,20 @@ def _to_be_safe(facts: _Facts) -> Iterator[Advice]:
                 "Amber has a single login to Postgres, so Postgres does not keep tenants apart itself."
             ),
             docs_link("operations", "your-own-postgres"),
-            _("Give it three logins"),
+            _("Set up three database logins"),
             "accounts.change_user",
         )
     if facts.first_admin_id is not None:
         yield Advice(
-            _("The first administrator is still %(address)s, an address that no mail reaches.")
+            _("The first administrator is still %(address)s, which is not a real email address.")
             % {"address": FIRST_ADMIN},
             reverse("admin:accounts_user_change", args=[facts.first_admin_id]),
-            _("Give the account your address"),
+            _("Change the account's address"),
             "accounts.change_user",
         )
     if settings.DEBUG:
         yield Advice(
-            _("AMBER_DEBUG is on: pages of errors show the inside of Amber to everybody."),
+            _("AMBER_DEBUG is on: error pages show Amber's internals to everyone."),
             docs_link("settings", "logs-debugging-and-traces"),
             _("Turn it off"),
             "accounts.change_user",
@@ -168,17 +166,17 @@ def _to_be_safe(facts: _Facts) -> Iterator[Advice]:
     if settings.AMBER_OPEN_SIGNUP:
         yield Advice(
             _(
-                "Sign-up is open: whoever finds this address can make an account and ask your models."
+                "Sign-up is open: anyone who finds this address can create an account and use your models."
             ),
             docs_link("settings", "people"),
-            _("Close it, or see who came"),
+            _("Close sign-up, or see who joined"),
             "accounts.view_user",
         )
 
 
 def _about_backups(backup_at: datetime | None) -> Iterator[Advice]:
     if backup_at is None:
-        text = _("No backup was ever made.")
+        text = _("No backup has been made yet.")
     elif timezone.now() - backup_at > timedelta(days=BACKUP_DAYS):
         text = _("The last backup was made %(ago)s ago.") % {"ago": timesince(backup_at, depth=1)}
     else:
@@ -198,7 +196,7 @@ def _to_be_reached() -> Iterator[Advice]:
     if settings.ACCOUNT_EMAIL_VERIFICATION == "none":
         yield Advice(
             _(
-                "Amber sends no mail, so nobody can set a forgotten password anew or be invited by mail."
+                "Amber sends no email, so people cannot reset a forgotten password or be invited by email."
             ),
             docs_link("operations", "mail"),
             _("Name a mail server"),
@@ -207,11 +205,9 @@ def _to_be_reached() -> Iterator[Advice]:
     public = urlsplit(settings.AMBER_PUBLIC_URL)
     if public.scheme == "http" and public.hostname not in _LOCAL:
         yield Advice(
-            _(
-                "People reach Amber without TLS, so their passwords and questions travel in the open."
-            ),
+            _("People reach Amber without TLS, so passwords and questions are sent unencrypted."),
             docs_link("operations", "in-containers-docker-compose"),
-            _("Put a proxy with TLS in front"),
+            _("Put a TLS proxy in front"),
             "accounts.change_user",
         )
 

@@ -87,8 +87,10 @@ def _turns() -> _LiveTurns:
 
 def _queue(name: str, workers: int, turns: _LiveTurns | None) -> HealthCheck:
     if not workers:
-        return HealthCheck(name, "failed", _("None is at work: questions and documents wait."))
-    said = [_("%(n)s at work.") % {"n": workers}]
+        return HealthCheck(
+            name, "failed", _("No workers are running: questions and documents wait.")
+        )
+    said = [_("%(n)s running.") % {"n": workers}]
     if turns is None:
         return HealthCheck(name, "ok", said[0])
     said.append(
@@ -125,7 +127,7 @@ def _redis() -> HealthCheck:
         about: Any = amber_redis.client().info()
     except (RedisError, OSError):
         return HealthCheck(
-            "Redis", "failed", _("It does not answer: nothing new is begun or streamed.")
+            "Redis", "failed", _("Not responding: no new answers can start or stream.")
         )
     told = _("Version %(version)s, %(memory)s in memory, %(clients)s clients.") % {
         "version": about["redis_version"],
@@ -138,7 +140,9 @@ def _redis() -> HealthCheck:
 def _files() -> HealthCheck:
     if files_answer():
         return HealthCheck(_("Files"), "ok", _("They can be read and stored."))
-    told = _("Their storage does not answer: people cannot upload or download, and documents wait.")
+    told = _(
+        "File storage is not responding: people cannot upload or download, and documents wait."
+    )
     return HealthCheck(_("Files"), "failed", told)
 
 
@@ -214,13 +218,13 @@ def _add_up(calls: Iterable[Mapping[str, Any]], aliases: Sequence[str]) -> _Call
 def _provider(provider: Any, calls: _Calls) -> HealthCheck:
     link = reverse("admin:providers_provider_change", args=[provider.pk])
     if not provider.aliases and not provider.embedding_aliases:
-        return HealthCheck(provider.name, "warning", _("It has no models yet."), link)
+        return HealthCheck(provider.name, "warning", _("No models yet."), link)
     return HealthCheck(provider.name, calls.state, _told_of(calls), link)
 
 
 def _told_of(calls: _Calls) -> str:
     if not calls.ok and not calls.failed:
-        return _("Nobody has called it in the last day.")
+        return _("No calls in the last day.")
     said = [
         _("%(ok)s of the last %(n)s calls went well.")
         % {"ok": calls.ok, "n": calls.ok + calls.failed}

@@ -141,7 +141,7 @@ def side_bar(request: HttpRequest) -> list[dict[str, Any]]:
     groups.append({"title": _("More"), "items": list(_list_others(about, open_to))})
     first = {
         "title": "",
-        "items": [_link(_("Is all well?"), "monitor_heart", reverse("admin:index"))],
+        "items": [_link(_("System health"), "monitor_heart", reverse("admin:index"))],
     }
     shown = [first, *(group for group in groups if group["items"])]
     _mark_active(shown, request.path)

@@ -36,7 +36,7 @@ def gather(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
     if _may_view(user, UsageRecord):
         page |= _usage(recent_days())
-    return context | page | {"title": _("Is all well?")}
+    return context | page | {"title": _("System health")}
 
 
 def _may_view(user: Any, model: Any) -> bool:
@@ -50,9 +50,9 @@ def _verdict(checks: Sequence[HealthCheck]) -> str:
         if names := [check.name for check in checks if check.state == state]:
             said = {"names": ", ".join(names)}
             if state == "failed":
-                return _("Something does not work: %(names)s.") % said
-            return _("It works; have a look at %(names)s.") % said
-    return _("All is well.")
+                return _("Not working: %(names)s.") % said
+            return _("Everything runs, but check %(names)s.") % said
+    return _("Everything works.")
 
 
 def _usage(days: Sequence[DaySum]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ State = Literal["ok", "neutral", "warning", "failed"]
 WORDS: Final[dict[State, Promise]] = {
     "ok": _("Works"),
     "neutral": _("Idle"),
-    "warning": _("Look at this"),
+    "warning": _("Needs attention"),
     "failed": _("Fails"),
 }
 _WORST_FIRST: Final[tuple[State, ...]] = ("failed", "warning", "ok", "neutral")

@@ -46,13 +46,13 @@ def test_what_the_model_thinks_is_folded_until_somebody_opens_it(visit):
     folded.wait_for()
     thought = folded.get_by_text("I thought of")  # what a screen reader is told says so, too
     expect(thought).not_to_be_visible()
-    here.page.get_by_text("Thoughts", exact=True).click()
+    here.page.get_by_text("Reasoning", exact=True).click()
     here.wait_for_text("the river keeps")
     expect(thought, "over the redraws of the answer that comes").to_be_visible()
     here.wait_for_end()
     assert here.answer.inner_text().strip().endswith(answer_text(60).strip())
     here.page.reload()
-    here.page.get_by_text("Thoughts", exact=True).wait_for()
+    here.page.get_by_text("Reasoning", exact=True).wait_for()
     expect(thought).not_to_be_visible()
     assert not here.said
 
@@ -129,7 +129,7 @@ def test_without_a_network_the_question_is_not_lost(visit):
     here = visit()
     here.page.context.set_offline(True)
     here.ask("Hi [[fake tokens=6]]")
-    here.wait_for_text("no connection")
+    here.wait_for_text("Could not connect")
     here.page.context.set_offline(False)
     here.button("Try again").click()
     here.wait_for_text("the river keeps")

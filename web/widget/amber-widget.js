@@ -22,13 +22,13 @@
 	const WORDS = {
 		en: {
 			open: (name) => `Chat with ${name}`, close: "Close", log: "Conversation", ask: "Your message",
-			placeholder: "Ask something…", send: "Send", stop: "Stop", fresh: "New chat", chats: "Your chats", none: "There are none yet.", you: "You",
-			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Thoughts",
+			placeholder: "Ask something…", send: "Send", stop: "Stop", fresh: "New chat", chats: "Your chats", none: "No chats yet.", you: "You",
+			hello: (name) => `Hello! I am ${name}. What would you like to know?`, answering: "Answering…", thinking: "Thinking…", thoughts: "Reasoning",
 			tool: (name) => `Looking it up (${name})…`, sources: "Sources", page: (n) => `p. ${n}`,
 			again: "Try again", stopped: "Stopped.", copy: "Copy", copied: "Copied", up: "Good answer", down: "Bad answer", thanks: "Thank you",
 			attach: "Attach a file", remove: (name) => `Remove ${name}`, uploading: (name) => `${name}: uploading…`, asks: "Suggested questions",
-			lost: "The connection was lost. Trying again…", foot: "Answers can be wrong.",
-			errors: { network: "There is no connection. Is the network there?", invalid_credential: "This conversation has ended. Begin a new chat." },
+			lost: "Connection lost. Trying again…", foot: "Answers can be wrong.",
+			errors: { network: "Could not connect. Check your network connection.", invalid_credential: "This conversation has ended. Start a new chat." },
 			other: "Something went wrong.",
 		},
 		zh: {

@@ -37,18 +37,18 @@ def test_a_service_is_connected_and_a_function_tried(visit, person, service):
     name = service.functions[0]["name"]
     here.page.locator("code", has_text=name).first.wait_for()
     here.page.get_by_label("Arguments (JSON)").fill('{"city": "Rome"}')
-    here.button("Call it").click()
-    here.page.get_by_text("It answered").first.wait_for()
+    here.button("Call").click()
+    here.page.get_by_text("Call succeeded").first.wait_for()
     here.page.locator("pre", has_text="sunny").first.wait_for()
-    here.page.locator("table").get_by_text("a try").wait_for()
+    here.page.locator("table").get_by_text("test").wait_for()
     here.is_accessible()
 
 
 def test_what_is_not_json_is_not_sent(visit, person, service):
     here = visit(viewport=SMALL).open(f"/tools/{connect(person, service)['id']}")
     here.page.get_by_label("Arguments (JSON)").fill("city = Rome")
-    here.button("Call it").click()
-    here.sees("The arguments are not JSON.")
+    here.button("Call").click()
+    here.sees("The arguments are not valid JSON.")
     here.is_accessible()
     assert not service.calls
 
@@ -57,7 +57,7 @@ def test_a_function_is_made_to_ask_first(visit, person, service):
     made = connect(person, service)
     name = made["function_names"][0]
     here = visit().open(f"/tools/{made['id']}")
-    here.page.get_by_label(f"Ask a person before each call: {name}").check()
+    here.page.get_by_label(f"Ask for approval before each call: {name}").check()
     here.page.wait_for_timeout(500)
     assert person.get(f"tools/{made['id']}/")["options"]["ask_first"] == [name]
 

@@ -31,7 +31,7 @@ def test_search_finds_words_in_english_and_chinese(visit, person):
     search.fill("武汉")
     here.page.locator(".hit").get_by_text("重庆、武汉").wait_for()
     search.fill("nowhere-to-be-found")
-    here.sees("Nothing has these words.")
+    here.sees("No results.")
     search.press("Escape")
     here.link("Rivers").wait_for()
 
@@ -74,7 +74,7 @@ def test_rename_pin_archive_delete(visit, person):
     here.link("Fancy").wait_for(state="detached")
     here.button("Show archived chats").click()
     here.menu_of_chat("Fancy")
-    here.select("Take out of the archive")
+    here.select("Unarchive")
     here.button("Back to all chats").click()
     here.link("Fancy").click()
     here.menu_of_chat("Fancy")
@@ -102,7 +102,7 @@ def test_an_export_can_be_imported(visit, person):
 
 def test_a_chat_that_is_not_there_says_so(visit):
     here = visit().open("/chats/01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00")
-    here.page.get_by_role("heading", name="This chat is not here").wait_for()
+    here.page.get_by_role("heading", name="Chat not found").wait_for()
     here.is_accessible()
     here.open("/chats/x/y/z")
-    here.page.get_by_role("heading", name="There is nothing here").wait_for()
+    here.page.get_by_role("heading", name="Page not found").wait_for()

@@ -27,14 +27,14 @@ def ready(person, library, count):
 
 def test_somebody_makes_a_library_and_adds_a_text(visit, person):
     here = visit().open("/libraries")
-    here.sees("Documents that assistants answer from")
+    here.sees("Documents that assistants search and cite")
     here.is_accessible()
     here.button("New library").click()
     here.dialog.get_by_label("Name").fill("House rules")
     here.is_accessible()
     here.button("Create").click()
     here.page.get_by_role("heading", name="House rules").wait_for()
-    here.sees("There are no documents here.")
+    here.sees("No documents here yet.")
     here.is_accessible()
     here.button("Text").click()
     here.dialog.get_by_label("Name").fill("Quiet hours")
@@ -82,10 +82,10 @@ def test_what_cannot_be_read_says_why_and_can_be_tried_again(visit, person, libr
     row.locator(".error").wait_for()
     here.is_accessible()
     here.button("Try again: broken.pdf").click()
-    here.sees("It is being tried again.")
+    here.sees("Trying again.")
     row.locator(".error").wait_for()
     here.page.get_by_label("Show").select_option("ready")
-    here.sees("There are no documents here.")
+    here.sees("No documents here yet.")
 
 
 def test_a_refused_file_is_named_and_stays_to_be_sent_again(visit, person, library, tmp_path):
@@ -104,18 +104,18 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     person.post(f"libraries/{library}/documents/", {"name": "pump.md", "text": PUMP})
     ready(person, library, 1)
     here = visit().open(f"/libraries/{library}")
-    here.page.get_by_label("Question or words").fill("brass valve")
+    here.page.get_by_label("Question or keywords").fill("brass valve")
     here.press("Enter")
     found = here.page.locator(".found").first
     found.get_by_text("Open the brass valve").wait_for()
-    expect(found).to_contain_text(re.compile(r"place \d+ by words"))
+    expect(found).to_contain_text(re.compile(r"no\. \d+ by words"))
     expect(found).to_contain_text(re.compile(r"relevance \d"))
     here.hears("1 passage found")
     here.is_accessible()
     found.get_by_role("link", name="pump.md").click()
     here.page.get_by_role("heading", name="pump.md").wait_for()
     here.sees("Chunk 1")
-    here.button("Show the text").click()
+    here.button("Show text").click()
     expect(here.page.locator(".document-text")).to_contain_text(PUMP.strip())
     here.is_accessible()
 
@@ -128,7 +128,7 @@ def test_a_document_and_its_library_are_deleted_by_keyboard(visit, person, libra
         here.press(key)
     here.dialog.get_by_role("button", name="Delete").focus()
     here.press("Enter")
-    here.sees("There are no documents here.")
+    here.sees("No documents here yet.")
     here.is_accessible()
     here.button("Actions for the library Manuals").focus()
     for key in ("Enter", "End", "Enter"):

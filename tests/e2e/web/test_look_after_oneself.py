@@ -28,7 +28,7 @@ def organization(person):
 
 def test_memories_are_added_found_corrected_and_forgotten(visit, person, organization):
     here = visit().open("/memories")
-    here.sees("Nothing is remembered of you.")
+    here.sees("Nothing is remembered about you yet.")
     here.is_accessible()
     here.button("Add a memory").click()
     here.dialog.get_by_label("What to remember").fill("Paula lives in Gdańsk.")
@@ -46,13 +46,13 @@ def test_memories_are_added_found_corrected_and_forgotten(visit, person, organiz
     here.dialog.get_by_label("What to remember").fill("Paula lives in Sopot.")
     here.button("Save").click()
     here.sees("Paula lives in Sopot.")
-    here.button("Where from: Paula lives in Sopot.").click()
-    here.dialog.get_by_text("It rests on no message").wait_for()
+    here.button("Source: Paula lives in Sopot.").click()
+    here.dialog.get_by_text("No source: you wrote it yourself").wait_for()
     here.press("Escape")
     here.button("Actions for the memory: Paula lives in Sopot.").click()
     here.select("Forget")
     here.dialog.get_by_role("button", name="Forget").click()
-    here.sees("It is forgotten.")
+    here.sees("Forgotten.")
     kept = {each["content"] for each in person.get("memories/")["results"]}
     assert "Paula lives in Sopot." not in kept
 
@@ -72,16 +72,16 @@ def test_usage_is_a_chart_with_its_figures(visit, person, organization):
     assert here.page.locator("table tbody tr").count() >= 1
     here.is_accessible()
     for by in ("assistant", "key", "kind", "user"):
-        here.page.get_by_label("Compare by").select_option(by)
+        here.page.get_by_label("Group by").select_option(by)
         here.page.locator("table tbody tr").first.wait_for()
     with here.page.expect_download() as begun:
         here.page.get_by_role("link", name="Download as CSV").click()
     header, first = begun.value.path().read_text().splitlines()[:2]
     assert header.startswith("day,user_id,user_name,calls,")
     assert person.email in first
-    here.page.get_by_label("Measure").select_option("cost")
+    here.page.get_by_label("Show").select_option("cost")
     here.page.get_by_role("img", name=re.compile("Cost by day")).wait_for()
-    here.page.get_by_label("Compare by").select_option("assistant")
+    here.page.get_by_label("Group by").select_option("assistant")
     here.page.locator("table").get_by_text("Marie").first.wait_for()
     day = here.page.locator(".chart text").last
     height_px = day.bounding_box()["height"]
@@ -117,7 +117,7 @@ def test_a_key_is_shown_once_and_revoked(visit, person, organization):
     here.page.evaluate("() => delete Navigator.prototype.clipboard")  # as without https
     here.button("Copy").click()
     here.sees("Copied")
-    here.button("I have kept it").click()
+    here.button("I have saved it").click()
     here.sees("Reports")
     assert secret not in here.page.content()
     here.button("Revoke: Reports").click()
@@ -132,7 +132,7 @@ def test_somebody_is_invited_by_a_link_and_the_invitation_withdrawn(visit, perso
     here.button("Invite").click()
     link = here.page.locator("[data-secret]").inner_text()
     assert re.fullmatch(re.escape(here.base) + r"/invitation/\S+", link)
-    here.button("I have kept it").click()
+    here.button("I have saved it").click()
     here.button("Withdraw: newcomer@example.com").click()
     here.button("Withdraw: newcomer@example.com").wait_for(state="detached")
     assert not person.get(f"organizations/{organization}/invitations/")["results"]
@@ -140,13 +140,13 @@ def test_somebody_is_invited_by_a_link_and_the_invitation_withdrawn(visit, perso
 
 def test_a_budget_is_set_and_taken_away(visit, person, organization):
     here = visit().open("/settings/budgets")
-    here.page.get_by_label("Of", exact=True).select_option("tokens")
-    here.page.get_by_label("At most").fill("100000")
+    here.page.get_by_label("Unit", exact=True).select_option("tokens")
+    here.page.get_by_label("Limit").fill("100000")
     here.button("Create").click()
-    here.sees("at most 100,000 tokens a month")
+    here.sees("limit: 100,000 tokens per month")
     here.is_accessible()
     here.button("Delete: The organization").click()
-    here.sees("There are no budgets.")
+    here.sees("No budgets yet.")
     assert not person.get("budgets/")["results"]
 
 
@@ -155,17 +155,17 @@ def test_a_webhook_is_made_switched_off_and_deleted(visit, person, organization)
     here.page.get_by_label("Address").fill("https://example.com/hook")
     here.button("Create").click()
     assert here.page.locator("[data-secret]").inner_text().startswith("whsec_")
-    here.button("I have kept it").click()
+    here.button("I have saved it").click()
     here.button("Log: https://example.com/hook").click()
     here.dialog.get_by_text("Nothing was sent yet.").wait_for()
     here.is_accessible()
     here.press("Escape")
     here.button("Actions for https://example.com/hook").click()
-    here.select("Switch off")
+    here.select("Disable")
     here.page.get_by_text("off ·").wait_for()
     here.button("Actions for https://example.com/hook").click()
     here.select("Delete")
-    here.sees("There are no webhooks.")
+    here.sees("No webhooks yet.")
 
 
 def test_the_profile_and_the_organization_are_changed(visit, person, organization):
@@ -175,8 +175,8 @@ def test_the_profile_and_the_organization_are_changed(visit, person, organizatio
     here.sees("Saved.")
     assert person.get("me/")["name"] == "Paula B."
     here.open("/settings/organization")
-    here.page.get_by_label("Keep chats for so many days").fill("90")
-    here.page.get_by_label("Texts in traces").check()
+    here.page.get_by_label("Delete chats after this many days").fill("90")
+    here.page.get_by_label("Include texts in traces").check()
     here.button("Save").click()
     here.sees("Saved.")
     stored = person.get(f"organizations/{organization}/")
@@ -192,7 +192,7 @@ def test_feedback_is_read_and_filtered(visit, person, organization):
     here.sees("It is 54 °C.")
     here.is_accessible()
     here.page.get_by_label("Show").select_option("up")
-    here.sees("There is no feedback.")
+    here.sees("No feedback yet.")
 
 
 def test_ones_data_is_exported_and_erased(visit, person, organization):

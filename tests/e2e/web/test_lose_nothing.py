@@ -36,7 +36,7 @@ def test_an_answer_survives_at_random_moments(visit, person, how):
         elif how == "offline":
             here.context.set_offline(True)
             here.page.wait_for_timeout(300)
-            here.sees("There is no network.")
+            here.sees("You are offline.")
             here.context.set_offline(False)
         elif how == "switch":
             here.link("New chat").first.click()  # not the chat, which has no other name yet
@@ -77,10 +77,10 @@ def test_the_network_goes_before_a_question_is_sent(visit):
     here = visit().open()
     here.button("Assistant: Marie").wait_for()
     here.context.set_offline(True)
-    here.sees("There is no network.")
+    here.sees("You are offline.")
     question = f"Still there? {mark(tokens=5)}"
     here.ask(question)
-    here.sees("There is no connection.")
+    here.sees("Could not connect.")
     here.wait_for_draft(question)
     here.context.set_offline(False)
     here.composer.press("Enter")
@@ -93,7 +93,7 @@ def test_a_question_that_could_not_be_sent_is_sent_by_trying_again_once(visit, p
     here.open_chat(person.new_chat())
     here.context.set_offline(True)
     here.ask(f"Once. {mark(tokens=5)}")
-    here.sees("There is no connection.")
+    here.sees("Could not connect.")
     here.context.set_offline(False)
     here.button("Try again").click()
     here.wait_for_end()
@@ -171,7 +171,7 @@ def test_a_session_that_ended_is_begun_again_on_the_spot(visit, person, platform
         here.composer.fill(f"After. {mark(tokens=6)}")
         send_away(sam)
         here.composer.press("Enter")
-        here.dialog.get_by_text("Your session has ended").wait_for()
+        here.dialog.get_by_text("Your session has expired").wait_for()
         here.is_accessible()
         here.dialog.get_by_label("Password").fill(PASSWORD)
         here.dialog.get_by_label("Password").press("Enter")

@@ -26,11 +26,11 @@ def test_axe_finds_nothing_while_nothing_is_there_and_while_it_streams(visit, pe
 
 def test_axe_finds_nothing_in_the_side_bar_of_a_phone(visit):
     here = visit(viewport=PHONE).open()
-    here.button("Open the side bar").click()
+    here.button("Open the sidebar").click()
     here.is_accessible()
     here.press("Escape")
     here.page.locator(".sidebar").wait_for(state="detached")
-    assert here.focus() == "Open the side bar"
+    assert here.focus() == "Open the sidebar"
 
 
 def test_everything_is_reached_with_the_keyboard_alone(visit, person):
@@ -45,7 +45,7 @@ def test_everything_is_reached_with_the_keyboard_alone(visit, person):
     for _ in range(60):
         names.add(here.focus().strip())
         here.press("Shift+Tab")
-    assert {"Copy the text", "Answer again", "Why this answer", "Good answer", "Edit"} <= names
+    assert {"Copy text", "Regenerate", "Why this answer?", "Good answer", "Edit"} <= names
     assert any("By keys" in name for name in names)
     here.press("Control+k")
     here.has_focus("chat-search")
@@ -106,7 +106,7 @@ def test_the_way_to_the_content_is_short(visit, person):
     here = visit()
     here.open_chat(person.import_chat("Short way", "A", "B"))
     here.page.locator(".skip").focus()
-    assert here.focus() == "Skip to the content"
+    assert here.focus() == "Skip to content"
     here.press("Enter")
     assert here.focus_id() == "content"
 

@@ -67,13 +67,13 @@ def comes_to_have(person, access, address):
 
 def test_a_group_is_made_filled_renamed_and_deleted(visit, person, colleague):
     here = visit().open("/settings/groups")
-    here.sees("There are no groups.")
+    here.sees("No groups yet.")
     here.is_accessible()
     here.page.get_by_label("Name").fill("Chemists")
     here.button("Create").click()
     here.button("Actions for the group Chemists").click()
     here.select("Members")
-    here.dialog.get_by_text("Nobody is in this group yet.").wait_for()
+    here.dialog.get_by_text("This group has no members yet.").wait_for()
     here.is_accessible()
     here.dialog.get_by_label("Add to the group").select_option(label=colleague.email)
     here.dialog.get_by_role("button", name="Add").click()
@@ -89,12 +89,12 @@ def test_a_group_is_made_filled_renamed_and_deleted(visit, person, colleague):
     here.button("Actions for the group Resin chemists").click()
     here.select("Members")
     here.button(f"Remove: {colleague.email}").click()
-    here.dialog.get_by_text("Nobody is in this group yet.").wait_for()
+    here.dialog.get_by_text("This group has no members yet.").wait_for()
     here.press("Escape")
     here.button("Actions for the group Resin chemists").click()
     here.select("Delete")
     here.dialog.get_by_role("button", name="Delete").click()
-    here.sees("There are no groups.")
+    here.sees("No groups yet.")
     assert not person.get("groups/")["results"]
 
 
@@ -107,7 +107,7 @@ def test_what_one_owns_is_shared_with_a_group(visit, person, colleague, service,
     here = visit().open(f"/{kind}/{row['id']}")
     here.page.locator(".page-head .icon-button").click()
     here.select("Share with groups")
-    right = here.dialog.get_by_label(f"What Users of {kind} may do")
+    right = here.dialog.get_by_label(f"Access for Users of {kind}")
     assert right.input_value() == ""
     here.is_accessible()
     for chosen in ("use", "edit"):
@@ -116,7 +116,7 @@ def test_what_one_owns_is_shared_with_a_group(visit, person, colleague, service,
     here.page.reload()
     here.page.locator(".page-head .icon-button").click()
     here.select("Share with groups")
-    right = here.dialog.get_by_label(f"What Users of {kind} may do")
+    right = here.dialog.get_by_label(f"Access for Users of {kind}")
     assert right.input_value() == "edit"
     right.select_option("")
     assert comes_to_have(colleague, None, address)
@@ -125,7 +125,7 @@ def test_what_one_owns_is_shared_with_a_group(visit, person, colleague, service,
 def test_a_member_sees_their_group_and_leaves_it(visit, person, colleague):
     group = new_group(person, "Readers", colleague)
     here = visit(who=colleague, viewport=SMALL).open("/settings/groups")
-    here.sees("you are in it")
+    here.sees("you are a member")
     assert not here.page.get_by_label("Name").count(), "only admins make groups"
     here.is_accessible()
     here.button("Actions for the group Readers").click()

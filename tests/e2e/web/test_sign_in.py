@@ -89,10 +89,10 @@ def test_somebody_who_is_invited_signs_up_and_joins(visit, owner):
     here.is_accessible()
     here.page.get_by_label("Email").fill(email)
     here.page.get_by_label("Password").fill("short")
-    here.button("Create the account").click()
+    here.button("Create account").click()
     assert here.page.get_by_label("Password").evaluate("(box) => !box.validity.valid")
     here.page.get_by_label("Password").fill("a quite long sentence")
-    here.button("Create the account").click()
+    here.button("Create account").click()
     here.button("Accept").click()
     here.composer.wait_for()
     expect(here.page.locator(".account")).to_contain_text(given["name"])
@@ -102,8 +102,8 @@ def test_nobody_signs_up_uninvited(visit):
     here = visit(is_signed_in=False).open("/sign-up")
     here.page.get_by_label("Email").fill("stranger@example.com")
     here.page.get_by_label("Password").fill("a quite long sentence")
-    here.button("Create the account").click()
-    here.sees("may not sign up here")
+    here.button("Create account").click()
+    here.sees("You need an invitation to sign up")
 
 
 def test_an_invitation_is_declined(visit, platform, owner):
@@ -127,21 +127,21 @@ def test_organizations_are_switched(visit, owner):
     here.page.wait_for_function(
         "() => document.querySelector('.account')?.textContent.includes('Second home')"
     )
-    here.sees("There is no assistant that you may use yet.")
+    here.sees("You have no assistants yet.")
 
 
 def test_a_link_that_is_not_good_any_more_says_so(visit):
     here = visit(is_signed_in=False).open("/verify-email/nonsense")
     here.button("Confirm").click()
-    here.sees("This link is not good any more.")
+    here.sees("This link has expired or was already used.")
     here.open("/reset-password/nonsense")
     here.page.get_by_label("New password").fill("a quite long sentence")
-    here.button("Set the password").click()
-    here.sees("This link is not good any more.")
+    here.button("Set password").click()
+    here.sees("This link has expired or was already used.")
     here.open("/reset-password")
-    here.sees("This installation sends no mail.")
+    here.sees("This installation sends no email.")
     here.open("/login-error")
-    here.sees("did not let you in")
+    here.sees("refused to sign you in")
     here.is_accessible()
 
 
@@ -157,10 +157,10 @@ def test_a_guests_chats_are_taken_over(visit, person, platform):
         )
     here = visit().open("/claim")
     here.page.get_by_label("Guest token").fill("nonsense")
-    here.button("Take over").click()
+    here.button("Claim chats").click()
     here.page.locator(".failure[role=alert]").wait_for()
     here.is_accessible()
     here.page.get_by_label("Guest token").fill(token)
-    here.button("Take over").click()
-    here.sees("1 chat is yours now.")
+    here.button("Claim chats").click()
+    here.sees("1 chat was moved to your account.")
     here.chats.filter(has_text="As a guest").wait_for()

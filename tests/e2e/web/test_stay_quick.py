@@ -39,7 +39,7 @@ def test_a_chat_of_ten_thousand_messages(visit, person):
         )
     drawn = here.page.locator("[data-entry]").count()
     assert drawn < 300, "what is far away is not drawn"
-    here.button("To the newest message").click()
+    here.button("Jump to the latest message").click()
     here.page.get_by_text("Message number 9999").wait_for()
     here.is_accessible()
 

@@ -68,10 +68,10 @@ def test_editing_makes_a_branch_and_arrows_lead_between_them(visit, person):
     here.page.wait_for_function("() => document.querySelectorAll('article.question').length === 1")
     here.wait_for_end()
     assert here.shown() == [answer_text(9).strip()]
-    here.questions.first.get_by_role("button", name="Earlier version").click()
+    here.questions.first.get_by_role("button", name="Previous version").click()
     here.page.wait_for_function("() => document.querySelectorAll('.answer').length === 2")
     assert here.shown() == [answer_text(6).strip(), answer_text(7).strip()], "the whole branch"
-    here.questions.first.get_by_role("button", name="Later version").click()
+    here.questions.first.get_by_role("button", name="Next version").click()
     here.page.wait_for_function("() => document.querySelectorAll('.answer').length === 1")
     here.shows_what_is_stored()
 
@@ -91,10 +91,10 @@ def test_answering_again_makes_a_sibling(visit, person):
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=6)}")
     here.wait_for_end()
-    here.answer.get_by_role("button", name="Answer again").click()
+    here.answer.get_by_role("button", name="Regenerate").click()
     here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
     here.wait_for_end()
-    here.answer.get_by_role("button", name="Earlier version").click()
+    here.answer.get_by_role("button", name="Previous version").click()
     here.answer.get_by_role("group", name="Version 1 of 2").wait_for()
     here.shows_what_is_stored()
 
@@ -104,7 +104,7 @@ def test_an_answer_that_is_made_again_survives_a_reload(visit, person):
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=40, itl=30)}")
     here.wait_for_end()
-    here.answer.get_by_role("button", name="Answer again").click()
+    here.answer.get_by_role("button", name="Regenerate").click()
     here.wait_for_words()
     here.page.reload()
     here.wait_for_words()
@@ -255,7 +255,7 @@ def test_markdown_is_shown_as_it_is_meant(visit, person):
     expect(answer.get_by_role("heading", name="Title")).to_have_count(1)
     link = answer.get_by_role("link", name="link")
     assert link.get_attribute("rel") == "noopener noreferrer nofollow"
-    answer.get_by_role("button", name="Copy this code").click()
+    answer.get_by_role("button", name="Copy code").click()
     here.sees("Copied")
     assert (
         here.page.evaluate("() => navigator.clipboard.readText()")
@@ -306,17 +306,17 @@ def test_why_this_answer_shows_what_went_in(visit, person):
     )
     here.ask(f"Why? {mark(tokens=5)}")
     here.wait_for_end()
-    here.answer.get_by_role("button", name="Why this answer").click()
+    here.answer.get_by_role("button", name="Why this answer?").click()
     here.dialog.get_by_text("fake-model").first.wait_for()
     here.dialog.locator("summary", has_text="Prompt").click()
     here.sees("Be very careful.")
-    here.dialog.locator("summary", has_text="Tools on offer").click()
+    here.dialog.locator("summary", has_text="Available tools").click()
     here.dialog.get_by_text("calculate").wait_for()
     here.dialog.get_by_role("button", name="Show the request").click()
     here.dialog.get_by_role("heading", name="user").wait_for()
     here.is_accessible()
     here.press("Escape")
-    assert here.focus() == "Why this answer"
+    assert here.focus() == "Why this answer?"
 
 
 def test_thumbs_are_kept_with_a_reason(visit, person):

@@ -38,7 +38,7 @@ def test_the_place_in_the_queue_is_told_and_gone_when_it_starts(
     here = visit()
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=5)}")
-    here.sees("Waiting: 2 questions of your organization are before yours.")
+    here.sees("Waiting: 2 questions from your organization are ahead of yours.")
     here.page.wait_for_function(
         "() => document.getElementById('said').textContent.startsWith('Waiting: 2')"
     )
@@ -51,14 +51,14 @@ def test_the_place_in_the_queue_is_told_and_gone_when_it_starts(
     take_pictures(narrow, "place-in-queue-narrow")
 
     person.post(f"turns/{before[0]}/cancel/", {})
-    here.sees("Waiting: 1 question of your organization is before yours.")
+    here.sees("Waiting: 1 question from your organization is ahead of yours.")
     [(organization_id,)] = platform.query(
         "SELECT organization_id FROM chats_turn WHERE id = %s", running
     )
     platform.query(LIMITED, 1, organization_id)
-    here.sees("as many answers under way as it may have at once. 1 question is before yours.")
+    here.sees("has reached its limit of answers at the same time. 1 question is ahead of yours.")
     person.post(f"turns/{before[1]}/cancel/", {})
-    here.sees("as many answers under way as it may have at once. Yours is next.")
+    here.sees("has reached its limit of answers at the same time. Your question is next.")
     person.post(f"turns/{running}/cancel/", {})
     here.wait_for_end()
     expect(here.page.get_by_text("Waiting:")).to_have_count(0)
