@@ -422,7 +422,7 @@ def _check_other_owner(membership: Membership) -> None:
         organization_id=membership.organization_id, role=Role.OWNER
     ).exclude(pk=membership.pk)
     if membership.role == Role.OWNER and not others.exists():
-        raise Conflict("An organization needs an owner. Make somebody else an owner first.")
+        raise Conflict("An organization needs an owner. Make someone else an owner first.")
 
 
 def _open_invitation(user: User, token: str) -> Invitation:

@@ -184,7 +184,7 @@ def edit_message(
     if policy is None:
         raise Invalid(code="role_not_allowed")
     if policy.needs_content and not content.strip():
-        raise Invalid(fields={"content": ["Messages with this role need some text."]})
+        raise Invalid(fields={"content": ["Messages with this role must have text."]})
     chat = _idle_chat(message.chat_id)
     edited = transcript.append(
         chat,

@@ -64,7 +64,7 @@ def edit_memory(memory: Memory, *, content: str, embedded: EmbeddedText | None =
         assistant_id=memory.assistant_id, content_md5=fingerprint(content)
     )
     if same.exclude(pk=memory.pk).exists():
-        raise Invalid(fields={"content": ["Another memory says this already."]})
+        raise Invalid(fields={"content": ["Another memory already says this."]})
     memory.content = content
     memory.content_md5 = fingerprint(content)
     memory.confidence = 1.0

@@ -119,7 +119,7 @@ def _add(provider: Provider, model: NamedModel) -> LanguageModel | EmbeddingMode
         preset = preset_of(provider.preset)
         fields = {"tool_dialect": preset.dialect, **preset.quirks, **fields}
     elif "dimensions" not in fields:
-        raise Invalid(f"The length of the vectors of {name} is not known.")
+        raise Invalid(f"The vector length of {name} is not known.")
     row = kind(
         provider=provider, upstream_id=name, alias=_free_alias(kind, provider, name), **fields
     )

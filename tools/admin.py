@@ -195,7 +195,9 @@ class ToolAdmin(ReadOnlyAdmin):
         organization_id = organization_of_state(state)
         try:
             if organization_id is None:
-                raise Invalid("This connection was not begun here, or ten minutes ago.")
+                raise Invalid(
+                    "This connection was not started here, or was started more than ten minutes ago."
+                )
             assert isinstance(request.user, User)
             tool = end_connecting(
                 Principal(organization_id, request.user, role=Role.ADMIN),

@@ -30,7 +30,7 @@ class OAuthAdapter(DefaultOIDCAdapter):
     def validate_resource_uris(self, *, uris: list[str], **_: Any) -> None:
         """Raise ValidationError for a token that would be for another server."""
         if not all(is_own_resource(each, self.request) for each in uris):
-            raise ValidationError("Tokens for this resource are not given out here.")
+            raise ValidationError("This server does not issue tokens for that resource.")
 
     def validate_client_registration(
         self,
@@ -48,7 +48,7 @@ class OAuthAdapter(DefaultOIDCAdapter):
                 "redirect_uris must be https addresses, addresses of this machine, or of an app."
             )
         if "authorization_code" not in client.get_grant_types():
-            raise ValidationError("Only the grant type authorization_code is given out here.")
+            raise ValidationError("Only the grant type authorization_code is supported.")
         client.set_grant_types(list(GRANT_TYPES))
         client.set_response_types(["code"])
         client.set_scopes([SCOPE])

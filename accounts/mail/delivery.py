@@ -162,7 +162,7 @@ def _message_of(mail: OutgoingMail) -> EmailMultiAlternatives:
     except DecryptError as error:
         raise DeliveryError("The mail cannot be decrypted any more.", is_final=True) from error
     except ValidationError as error:
-        raise DeliveryError("This is no email address.", is_final=True) from error
+        raise DeliveryError("This is not a valid email address.", is_final=True) from error
     except KeyError as error:
         raise DeliveryError("A newer release wrote the mail. It waits for one.") from error
 

@@ -72,7 +72,7 @@ def complete(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message if it has what its role needs. Raises ValidationError."""
     policy = POSTED_ROLES.get(message["role"])
     if policy is not None and policy.needs_content and not message["content"].strip():
-        raise serializers.ValidationError({"content": ["Messages with this role need some text."]})
+        raise serializers.ValidationError({"content": ["Messages with this role must have text."]})
     if message["role"] == MessageRole.FILE and not message.get("file_id"):
         raise serializers.ValidationError({"file_id": ["A file message needs a file."]})
     return message

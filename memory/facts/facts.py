@@ -118,7 +118,7 @@ def check_content(content: str) -> str:
     """Return the text as it is stored. Raises Invalid for none, or too much."""
     content = content.replace("\0", "").strip()
     if not content:
-        raise Invalid(fields={"content": ["A memory needs some text."]})
+        raise Invalid(fields={"content": ["A memory must have text."]})
     if len(content) > MAX_CONTENT_CHARS:
         said = f"A memory may have at most {MAX_CONTENT_CHARS:,} characters."
         raise Invalid(fields={"content": [said]})

@@ -95,7 +95,7 @@ def _libraries_to_search(principal: Principal, ids: list[str] | None) -> list[Li
     wanted = {_id(each, "library_ids") for each in ids}
     libraries = list(rows.filter(pk__in=wanted))
     if len(libraries) < len(wanted):
-        raise Missing("There is no such library, or you may not use it.")
+        raise Missing("This library does not exist, or you may not use it.")
     return libraries
 
 

@@ -67,7 +67,7 @@ class ConnectedView(APIView):
             organization_id = organization_of_state(state)
             if organization_id is None:
                 raise Invalid(
-                    "This connection was not begun by you, or ten minutes ago. Begin again."
+                    "This connection was not started by you, or was started more than ten minutes ago. Start again."
                 )
             principal = principal_in(principal, organization_id)
             tool = end_connecting(

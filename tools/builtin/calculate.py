@@ -63,7 +63,7 @@ def calculate(
         with decimal.localcontext(_CONTEXT):
             return _write_number(_compute(tree.body, text, 0))
     except (ZeroDivisionError, decimal.DivisionByZero):
-        raise ToolError("This divides by zero.") from None
+        raise ToolError("Division by zero.") from None
     except (OverflowError, decimal.Overflow):
         raise ToolError("The result is too large.") from None
     except (ValueError, decimal.InvalidOperation):

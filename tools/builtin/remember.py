@@ -33,7 +33,7 @@ def owner_in(context: ToolContext) -> Owner:
     """Return the person or guest whose memories these are. Raises ToolError if there is nobody."""
     owner = Owner.asking(context.organization_id, context.user_id, context.guest_id)
     if owner.user_id is None and owner.guest_id is None:
-        raise ToolError("Nobody is known to be asking, so nothing can be remembered.")
+        raise ToolError("Nothing can be remembered, because it is not known who is asking.")
     return owner
 
 
@@ -62,7 +62,7 @@ def remember(
     except Invalid as error:
         raise ToolError("; ".join(said for each in (error.fields or {}).values() for said in each))
     if outcome is RememberResult.KNOWN:
-        return f"This was known already: {memory.content}"
+        return f"This is already remembered: {memory.content}"
     if outcome is RememberResult.SUPERSEDED:
         return f"Remembered, in place of what was known before: {memory.content}"
     return f"Remembered: {memory.content}"

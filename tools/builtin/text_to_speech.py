@@ -30,7 +30,7 @@ async def text_to_speech(
     audio = await _speak(text, context)
     kind = audio_kind(audio)
     if kind is None:
-        raise ToolError("The speech service answered with something that is no audio.")
+        raise ToolError("The speech service answered with something that is not audio.")
     suffix, mime_type = kind
     file = ProducedFile(f"speech.{suffix}", mime_type, audio)
     return ToolOutput(f"The speech is in the file {file.name}.", files=(file,))

@@ -103,12 +103,14 @@ def end_connecting(
     pending = _taken(principal, state)
     is_named = bool(issuer) or pending["tells_issuer"]
     if is_named and issuer.rstrip("/") != pending["issuer"]:
-        raise Invalid("Another server sent you here than the one you went to. Begin again.")
+        raise Invalid(
+            "You were sent here by a different server than the one you started with. Start again."
+        )
     tool = find(principal, UUID(pending["tool_id"]))
     if not uses_oauth(tool) or tool.discovery_url != pending["url"]:
-        raise Invalid("The tool was changed meanwhile. Begin again.")
+        raise Invalid("The tool was changed in the meantime. Start again.")
     if not code or len(code) > MAX_CODE_CHARS:
-        raise Invalid("The server did not let Amber in. Begin again.")
+        raise Invalid("The server refused access. Start again.")
     with place_for(tool.organization_id):
         try:
             tokens = _run(exchange(pending, code))
@@ -121,7 +123,9 @@ def end_connecting(
 
 def _taken(principal: Principal, state: str) -> dict[str, Any]:
     """Return what was kept for this state, once. Raises Invalid."""
-    refusal = Invalid("This connection was not begun by you, or ten minutes ago. Begin again.")
+    refusal = Invalid(
+        "This connection was not started by you, or was started more than ten minutes ago. Start again."
+    )
     name = sha256_hex(state)
     found = cache.get(_key(name))
     if not state or found is None or found[0] != str(principal.organization_id):

@@ -153,7 +153,7 @@ async def _ask_for_tokens(known: Mapping[str, Any], fields: Mapping[str, str]) -
         raise FetchError("unreachable")
     token = _read(answer, OAuthToken) if answer.is_success else None
     if token is None or token.token_type.lower() != "bearer" or not token.access_token:
-        raise TokenRefused("The authorization server gave out no token. Connect the tool again.")
+        raise TokenRefused("The authorization server issued no token. Connect the tool again.")
     seconds = token.expires_in if token.expires_in is not None else DEFAULT_SECONDS
     kept = ("token_endpoint", "client_id", "client_secret", "method", "resource", "url")
     return {

@@ -244,7 +244,7 @@ def _validate_auth(auth: Any) -> dict[str, str]:
         if name not in ("type", "client_id", "scope"):
             raise Invalid(fields={f"options.auth.{name}"[:200]: ["There is no such option."]})
         if not isinstance(value, str) or len(value) > MAX_OAUTH_CHARS or not value.isprintable():
-            raise Invalid(fields={f"options.auth.{name}": ["Must be a plain text."]})
+            raise Invalid(fields={f"options.auth.{name}": ["Must be plain text."]})
     return dict(auth)
 
 

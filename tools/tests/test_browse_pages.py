@@ -204,7 +204,7 @@ def test_a_page_of_scripts_holds_nothing_to_read(site, browse, page):
     [
         (say(b"", status=404), "The address answers with status 404, not with a page."),
         (say(b"", status=500), "The address answers with status 500, not with a page."),
-        (html("x", "image/png"), "The address answers with image/png, not with a text."),
+        (html("x", "image/png"), "The address answers with image/png, not with text."),
         (html(b"\x89PNG\r\n\x1a\n" + b"\0" * 99, ""), pages.UNREADABLE),
         (html(b"\x7fELF" + bytes(range(256)), "application/octet-stream"), pages.UNREADABLE),
         (html(b"%PDF-1.7 broken", "application/pdf"), pages.UNREADABLE),

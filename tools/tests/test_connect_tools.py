@@ -203,7 +203,7 @@ def test_a_refusal_there_is_told_on_the_page(alice, service):
     query = service.let_in(begin(alice, made).json()["authorization_url"])
     back = come_back(alice, {"state": query["state"], "error": "access_denied"})
     assert back.status_code == 400
-    assert "did not let Amber in" in back.content.decode()
+    assert "server refused access" in back.content.decode()
 
 
 def test_words_of_strangers_are_no_markup(alice, service):

@@ -78,7 +78,7 @@ def test_what_is_remembered_rests_on_the_question(alice):
 def test_what_is_known_is_not_kept_twice(alice):
     for _ in range(2):
         said = remember_tool(context(alice), "The user likes tea")
-    assert said == "This was known already: The user likes tea"
+    assert said == "This is already remembered: The user likes tea"
     assert Memory.objects.count() == 1
 
 

@@ -66,7 +66,7 @@ async def _fetch_page(url: str) -> Response:
     if not answer.is_success:
         raise ToolError(f"The address answers with status {answer.status}, not with a page.")
     if answer.mime_type.startswith(UNREAD_TYPES):
-        raise ToolError(f"The address answers with {answer.mime_type}, not with a text.")
+        raise ToolError(f"The address answers with {answer.mime_type}, not with text.")
     return answer
 
 
