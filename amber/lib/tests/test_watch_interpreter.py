@@ -83,3 +83,13 @@ print("held", watch.held_count())
 """
     out, _ = run(code).communicate(timeout=120)
     assert "held 0" in out
+
+
+def test_the_signal_makes_a_process_write_its_stacks():
+    process = run("print('ready', flush=True)\ntime.sleep(1)")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    os.kill(process.pid, signal.SIGPROF)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert "Current thread" in errors

@@ -7,13 +7,13 @@ one warning names the thread that used the time, with its stack, and `held_count
 
 The signal comes by processor time and not by the clock: stacks can be written only while nobody
 changes them. Of a process that wakes up after a pause all threads run, and writing theirs crashed it.
+Whoever looks into a process that hangs without using any sends the signal: `kill -PROF`.
 
 A process that was suspended, or a machine too busy to run it, is not taken for one: then the
 process has used next to no processor time. Ends nothing, and interrupts nobody.
 """
 
 import faulthandler
-import os
 import signal
 import sys
 import threading
@@ -33,9 +33,9 @@ many rows stay below half a second."""
 LEAST_HELD_SECONDS = 1.0
 """The processor time that one thread must have used meanwhile. With less the process was not
 running: threads that share the interpreter let the watch in after milliseconds each."""
-STACKS_CPU_SECONDS = 3.0 * (os.cpu_count() or 1)
-"""Stacks are written after so much processor time without a tick. All cores together need longer than
-a tick for it, so that computing beside the interpreter, as numpy does, is not taken for a hold."""
+STACKS_CPU_SECONDS = 10.0
+"""Stacks are written after so much processor time without a tick: more than threads that compute beside
+the interpreter, as numpy's may, use between two."""
 MOST_STACK_CHARS = 8_000
 
 
