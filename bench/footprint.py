@@ -41,7 +41,7 @@ def _memory(held: dict[str, Memory]) -> Finding:
         "idle memory, RSS of all processes",
         sum(each.rss for each in held.values()),
         "MB",
-        at_most=400,
+        at_most=350,
         note=f"{shared}{by_process}",
         details={name: {"rss": each.rss, "pss": each.pss} for name, each in held.items()},
     )

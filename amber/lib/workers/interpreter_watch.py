@@ -1,15 +1,20 @@
 """Notice, by one daemon thread per process, when a thread holds the interpreter for seconds.
 
 While C code holds the interpreter (`re` over a hostile text, say), no other thread runs: no turn
-goes on, no request is answered. Such a time is reported twice. While it lasts, `faulthandler`'s own
-thread, which needs no interpreter, writes all stacks to standard error; once it is over, one
-warning names the thread that used the time, with its stack, and `held_count` grows.
+goes on, no request is answered. Such a time is reported twice. While it lasts, a signal handler of
+`faulthandler`'s, which needs no interpreter, writes all stacks to standard error; once it is over,
+one warning names the thread that used the time, with its stack, and `held_count` grows.
+
+The signal comes by processor time and not by the clock: stacks can be written only while nobody
+changes them. Of a process that wakes up after a pause all threads run, and writing theirs crashed it.
+Whoever looks into a process that hangs without using any sends the signal: `kill -PROF`.
 
 A process that was suspended, or a machine too busy to run it, is not taken for one: then the
 process has used next to no processor time. Ends nothing, and interrupts nobody.
 """
 
 import faulthandler
+import signal
 import sys
 import threading
 import time
@@ -28,6 +33,9 @@ many rows stay below half a second."""
 LEAST_HELD_SECONDS = 1.0
 """The processor time that one thread must have used meanwhile. With less the process was not
 running: threads that share the interpreter let the watch in after milliseconds each."""
+STACKS_CPU_SECONDS = 10.0
+"""Stacks are written after so much processor time without a tick: more than threads that compute beside
+the interpreter, as numpy's may, use between two."""
 MOST_STACK_CHARS = 8_000
 
 
@@ -43,6 +51,8 @@ _state = _WatchState()
 def start() -> None:
     """Watch this process. Call it again in a forked child: threads are not inherited."""
     if _state.thread is None or not _state.thread.is_alive():
+        if sys.__stderr__ is not None:
+            faulthandler.register(signal.SIGPROF, file=sys.__stderr__)
         _state.thread = threading.Thread(target=_watch, name="interpreter-watch", daemon=True)
         _state.thread.start()
 
@@ -59,9 +69,9 @@ def _watch() -> None:
 
 def _tick() -> None:
     """Sleep for a tick, and report if it ends late. Costs 0.2 ms."""
-    if sys.__stderr__ is not None:
+    if sys.__stderr__ is not None:  # else nobody handles the signal, which would end the process
         # Arming it anew disarms what the last tick armed, so it fires only where none comes.
-        faulthandler.dump_traceback_later(TICK_SECONDS + LATE_SECONDS, file=sys.__stderr__)
+        signal.setitimer(signal.ITIMER_PROF, STACKS_CPU_SECONDS)
     before = _seconds_by_thread()
     due_at = time.monotonic() + TICK_SECONDS
     time.sleep(TICK_SECONDS)
