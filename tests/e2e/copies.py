@@ -24,6 +24,7 @@ import django
 
 from amber.processes import tied_to_parent
 from amber.worker import ROLE_VARIABLE
+from engine.provider import openai_model
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Tie = Callable[[], None] | None
@@ -117,10 +118,12 @@ def main(descriptor: int) -> None:
 
 
 def _load_worker() -> None:
-    """Import what a worker imports before it consumes."""
+    """Import what a worker imports before it consumes, and what turns need."""
     for name in ("celery.apps.worker", "celery.concurrency.thread", "celery.worker.consumer"):
         import_module(name)
     import_module("amber.celery").app.loader.import_default_modules()
+    import_module("chats.running.runner")
+    openai_model.preload()
 
 
 def _attend(arguments: list[str], told: int, *streams: int, tie: Tie, is_short: bool) -> NoReturn:
