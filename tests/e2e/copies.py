@@ -48,10 +48,11 @@ class Copy(subprocess.Popen[bytes]):
         if self.returncode is None:
             self.told.settimeout(timeout)
             try:
-                self.returncode = int(self.told.recv(100))
+                told = self.told.recv(100)
             except (BlockingIOError, TimeoutError):
                 raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
             self.told.close()
+            self.returncode = int(told or -signal.SIGKILL)  # who would tell was killed, and it, too
         return int(self.returncode)
 
 
