@@ -58,11 +58,13 @@ def spawn(
         user=uid,
         group=gid,
         extra_groups=[] if account else None,
-        preexec_fn=_tied_to_parent(orphaned),  # runs after the change of user, which would undo it
+        preexec_fn=tied_to_parent(orphaned),  # runs after the change of user, which would undo it
     )
 
 
-def _tied_to_parent(orphaned: signal.Signals) -> Callable[[], None] | None:
+def tied_to_parent(orphaned: signal.Signals) -> Callable[[], None] | None:
+    """Return what a child of this process runs so that the kernel sends it `orphaned` when this
+    one dies; None where no kernel does."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl

@@ -1,15 +1,19 @@
 """A test that hangs is a failure that shows all threads, and the next test runs all the same.
-What waits comes first."""
+What is slow comes first."""
 
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.schedule import E2E_SECONDS, put_waiting_first, pytest_collection_modifyitems
+from tests import schedule
+from tests.schedule import E2E_SECONDS, SECONDS, put_slow_first, pytest_collection_modifyitems
 
-CONFIGURATION = Path(__file__).parent.parent / "pyproject.toml"
+ROOT = Path(__file__).parent.parent
+CONFIGURATION = ROOT / "pyproject.toml"
 HANGS = """
 import threading
 
@@ -53,20 +57,29 @@ def test_a_limit_of_its_own_remains(request):
     assert [marker.args for marker in request.node.iter_markers("timeout")] == [(5,)]
 
 
-def test_what_waits_comes_first_in_two_workers_and_the_order_remains(request):
-    def item(name: str) -> pytest.Function:
-        made = pytest.Function.from_parent(request.node.parent, name=name, callobj=lambda: None)
-        assert isinstance(made, pytest.Function)
-        return made
+def test_slow_modules_come_first_in_shares_and_the_order_remains(monkeypatch):
+    monkeypatch.setattr(schedule, "SECONDS", {"test_d": 5, "test_c": 50, "test_e": 20, "test_a": 1})
 
-    made = {name: item(name) for name in "abcdefghi"}
-    for name in "bdfh":
-        made[name].add_marker("e2e")
-    for name in "fh":
-        made[name].fixturenames = [*made[name].fixturenames, "browser"]
-    items: list[pytest.Item] = list(made.values())
-    put_waiting_first(items, workers=3)
-    assert "".join(each.name for each in items) == "bda" + "fhc" + "egi"
-    few: list[pytest.Item] = [made[name] for name in "abdf"]
-    put_waiting_first(few, workers=4)
-    assert "".join(each.name for each in few) == "bdfa"
+    def item(name: str) -> Any:
+        marks = {"e2e"} if name[0] in "cde" else set()
+        return SimpleNamespace(
+            name=name,
+            nodeid=f"tests/test_{name[0]}.py::{name}",
+            get_closest_marker=lambda mark: mark if mark in marks else None,
+        )
+
+    def ordered(names: str, workers: int) -> str:
+        items = [item(name) for name in names.split()]
+        put_slow_first(items, workers=workers)
+        return " ".join(each.name for each in items)
+
+    names = "a1 a2 b1 b2 b3 b4 b5 b6 c1 c2 d1 d2 e1 f1 f2 f3"
+    # Four for each: two begin with what waits, one with what computes for long.
+    assert ordered(names, 4) == "c1 c2 b1 b2 e1 d1 d2 b3 a1 a2 b4 b5 b6 f1 f2 f3"
+    assert ordered(names, 1) == "c1 c2 e1 d1 d2 a1 a2 b1 b2 b3 b4 b5 b6 f1 f2 f3"
+    assert ordered("c1 c2 c3 b1 a1", 2) == "c1 c2 c3 a1 b1"
+
+
+def test_the_slow_modules_are_there():
+    there = {path.stem for path in ROOT.glob("[a-z]*/**/test_*.py")}
+    assert not set(SECONDS) - there

@@ -41,7 +41,12 @@ POSTGRES_SETTINGS = {
     "log_min_messages": "error",
 }
 # A test database is thrown away, so it may be lost.
-THROWAWAY_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+THROWAWAY_SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "400",  # several installations at once share it
+}
 # Parallel index builds put maintenance_work_mem into /dev/shm, which is 64 MB in a container.
 SHARED_MEMORY_BYTES = 1 << 30
 

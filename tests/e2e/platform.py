@@ -1,7 +1,8 @@
 """Amber's real processes for end-to-end tests: each may be killed, stopped and started again.
 
 A Postgres database and a Redis server of their own; web, chat and ingest workers run the command
-lines of `amber.up`. Every child is tied to this process by the kernel, so nothing stays behind.
+lines of `amber.up`, workers in copies of a process that has loaded Amber (`tests/e2e/copies.py`).
+Every child is tied to this process by the kernel, so nothing stays behind.
 """
 
 import json
@@ -26,10 +27,12 @@ import redis
 
 from amber import installation, up
 from amber.embedded import prepare_redis
+from amber.lib.tracing.start import ENDPOINTS
 from amber.processes import spawn, stop
+from amber.worker import ROLE_VARIABLE
 from tests.databases import drop_database, migrated, own_database
 from tests.e2e.client import Client
-from tests.e2e.commands import Commands
+from tests.e2e.copies import Loaded
 from tests.e2e.link import Address, Link
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,6 +54,7 @@ SETTINGS = {
     "PYTHONUNBUFFERED": "1",
 }
 
+AS_OWNER = {"AMBER_CONNECT_AS": "owner"}
 QUICK_LEASE = {"AMBER_LEASE_SECONDS": "2", "AMBER_SWEEP_SECONDS": "0.5"}
 """Of workers whose turns another takes soon after their death."""
 
@@ -101,7 +105,7 @@ class Platform:
         }
         self.members: list[Member] = []
         self.links: dict[str, Link] = {}
-        self._commands: Commands | None = None
+        self._loaded: dict[frozenset[tuple[str, str]], Loaded] = {}
 
     # -- Starting and stopping -------------------------------------------------------------------
 
@@ -141,8 +145,8 @@ class Platform:
             for member in [m for m in self.members if m.role in roles]:
                 stop(member.process, how=signal.SIGKILL, grace_seconds=10)
         self.members.clear()
-        if self._commands is not None:
-            self._commands.close()
+        while self._loaded:
+            self._loaded.popitem()[1].close()
         for link in self.links.values():
             link.close()
 
@@ -182,7 +186,11 @@ class Platform:
     def start_member(self, role: str, **settings: str) -> Member:
         """A worker; `chat` or `ingest`. Returns when it consumes."""
         environ = {**self.environ, **settings}
-        member = self._spawn(role, up.commands(environ)[role], settings, environ)
+        argv = up.commands(environ)[role]
+        if any(environ.get(name) for name in ENDPOINTS):  # spans are there before what has them
+            member = self._spawn(role, argv, settings, environ)
+        else:
+            member = self._copy(role, argv, settings, environ | {ROLE_VARIABLE: "worker"})
         self.wait_for(lambda: self.is_consuming(member), f"the {role} worker")
         return member
 
@@ -204,6 +212,22 @@ class Platform:
         member = Member(role, process, settings)
         self.members.append(member)
         return member
+
+    def _copy(
+        self, role: str, argv: list[str], settings: dict[str, str], environ: dict[str, str]
+    ) -> Member:
+        """As `_spawn`, but a copy of a process that has loaded Amber with this environment."""
+        with self.log.open("ab") as output, Path(os.devnull).open("rb") as nothing:
+            copy = self._loaded_with(environ).start(argv[1:], nothing, output, output)
+        member = Member(role, copy, settings)
+        self.members.append(member)
+        return member
+
+    def _loaded_with(self, environ: dict[str, str]) -> Loaded:
+        key = frozenset(environ.items())
+        if key not in self._loaded:
+            self._loaded[key] = Loaded(environ)
+        return self._loaded[key]
 
     def _of(self, role: str) -> list[Member]:
         return [m for m in self.members if m.role == role]
@@ -285,9 +309,7 @@ class Platform:
 
     def command(self, *arguments: str, typed: str = "") -> str:
         """As `run` for what an operator does, in a copy of a process that stays."""
-        if self._commands is None:
-            self._commands = Commands(self.environ)
-        return self._commands.run(*arguments, typed=typed)
+        return self._loaded_with(self.environ | AS_OWNER).run(*arguments, typed=typed)
 
     def new_person(self, name: str, organization: str) -> Client:
         """Somebody with a key in this organization."""

@@ -43,6 +43,7 @@ class Standby:
             "unix_socket_directories": str(self._home),
             "listen_addresses": "",
             "fsync": "off",
+            "max_connections": _ask(self._primary.geturl(), "SHOW max_connections"),
             # After a pause it would cancel whoever reads old rows, and so the statement that ends the pause.
             "max_standby_streaming_delay": "-1",
         }
@@ -75,10 +76,7 @@ class Standby:
 
     def ask(self, sql: str) -> object:
         """As the superuser; the first column."""
-        login = self.url.replace("postgresql://", "postgresql://amber@")
-        with psycopg.connect(login, autocommit=True) as asked:
-            (found,) = asked.execute(sql.encode()).fetchone() or (None,)
-            return found
+        return _ask(self.url.replace("postgresql://", "postgresql://amber@"), sql)
 
     @property
     def _data(self) -> str:
@@ -102,6 +100,12 @@ class Standby:
         with contextlib.suppress(psycopg.OperationalError):
             return bool(self.ask("SELECT pg_is_in_recovery()"))
         return False
+
+
+def _ask(url: str, sql: str) -> object:
+    with psycopg.connect(url, autocommit=True) as asked:
+        (found,) = asked.execute(sql.encode()).fetchone() or (None,)
+        return found
 
 
 def programs(socket_folder: str) -> Path:
