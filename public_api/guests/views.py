@@ -188,14 +188,13 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
         """Ask a question. With `Accept: text/event-stream` the answer is streamed here, else follow
         `turns/{id}/events/`. Role `file` adds a file that the next question is about."""
         principal = principal_of(request)
-        chat = get_visible(Chat, principal, chat_id)
         given = validate_body(GuestMessageInput, request)
         file_id = given.get("file_id")
         file = get_visible(File, principal, file_id) if file_id else None
         return answer_posted(
             request,
             lambda claim: services.post_message(
-                chat,
+                chat_id,
                 principal,
                 role=given["role"],
                 content=given["content"],
