@@ -4,18 +4,20 @@ For models whose visibility to people depends on the caller's organization, user
 (`seen_by_person`) the statement is built once for each role, by the same `visible_to`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
+from rest_framework.exceptions import APIException
 
 from accounts.models import Role, User
 from accounts.principal import Principal
 from accounts.tenant_rows import Right, SharedQuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Forbidden, Missing
+from amber.lib.errors import AmberError, Forbidden, Missing
 
 AnyRow = TypeVar("AnyRow", bound=Model)
 
@@ -41,6 +43,17 @@ def lock_visible(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
     if row is None:
         raise Missing
     return row
+
+
+@contextmanager
+def missing_first(model: type[Model], principal: Principal, pk: UUID) -> Iterator[None]:
+    """Raise Missing for a row that is absent or invisible, whatever else is refused inside of the block: what is wrong
+    with a request would tell that the row is there. One query, and only for what is refused."""
+    try:
+        yield
+    except (APIException, AmberError):
+        get_visible(model, principal, pk)
+        raise
 
 
 def find_visible(

@@ -15,7 +15,7 @@ from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible
+from accounts.tenancy.access import get_visible, missing_first
 from amber.lib.database.replica import may_be_stale
 from amber.lib.errors import Invalid, Missing
 from amber.lib.rest.pages import NewestFirst, limit_of
@@ -310,7 +310,8 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         `turns/{id}/events/`.
         """
         principal = principal_of(request)
-        given = validate_body(MessageInput, request)
+        with missing_first(Chat, principal, chat_id):
+            given = validate_body(MessageInput, request)
         assistant = find_named(Assistant, principal, given.get("assistant_id"))
         file = find_named(File, principal, given.get("file_id"))
         parent_id = given.get("parent_id")
