@@ -63,9 +63,10 @@ class SingleThreadHandler(ASGIHandler):
         with closing(body):
             set_script_prefix(get_script_prefix(scope))
             await request_started.asend(sender=type(self), scope=scope)
-            request, response = self.create_request(scope, body)
-            if request is None:
-                await self.send_response(response, send)
+            request, refusal = self.create_request(scope, body)
+            response: HttpResponseBase | None = refusal
+            if refusal is not None:
+                await self.send_response(refusal, send)
             else:
                 response = await self._answer_while_there(request, receive, send)
         if response is None:
