@@ -54,8 +54,9 @@ class SingleThreadHandler(ASGIHandler):
         await self.handle(scope, receive, send)
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle a request as Django does, but end it here: Django's own closes each answer in another thread, a hop
-        that is 5% of the web process, although `_respond` has closed it or nothing of it blocks."""
+        """Handle a request as Django does, but end it here: Django's own closes each answer in another thread, although
+        `_respond` has closed it or nothing of it blocks. A stream costs 0.08 ms of CPU instead of 0.12, alone; in a
+        busy web process that hop was 5% of the samples."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
