@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
-from accounts.tenancy.access import find_visible
+from accounts.tenancy.access import find_visible, lock_visible
 from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.cached_sql import cache_sql
@@ -116,7 +116,7 @@ def delete_chat(chat: Chat) -> None:
 @trace(names.STORE_QUESTION)
 @transaction.atomic(durable=True)
 def post_message(
-    chat: Chat,
+    chat_id: UUID,
     principal: Principal,
     *,
     role: str,
@@ -126,11 +126,11 @@ def post_message(
     parent: ChatMessage | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> PostResult:
-    """Append a message; a question also starts its turn.
+    """Append a message to a chat that the principal sees; a question also starts its turn.
 
-    Without `parent` it goes to the end of the active branch. Raises Conflict (turn_in_progress),
-    Invalid (no_assistant) and RateLimited (budget_exceeded), as all functions here that start
-    turns.
+    Without `parent` it goes to the end of the active branch. Raises Missing, and as all functions
+    here that start turns Conflict (turn_in_progress), Invalid (no_assistant) and RateLimited
+    (budget_exceeded).
     """
     policy = POSTED_ROLES.get(role)
     if policy is None:
@@ -138,7 +138,7 @@ def post_message(
             code="role_not_allowed",
             fields={"role": ["Clients cannot post messages with this role."]},
         )
-    chat = transcript.lock_chat(chat.pk)
+    chat = lock_visible(Chat, principal, chat_id)  # looked up and locked in one statement
     live = _live_turn(chat)
     if live is not None and not policy.while_live:
         raise _in_progress(live)

@@ -4,18 +4,20 @@ For models whose visibility to people depends on the caller's organization, user
 (`seen_by_person`) the statement is built once for each role, by the same `visible_to`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
+from rest_framework.exceptions import APIException
 
 from accounts.models import Role, User
 from accounts.principal import Principal
 from accounts.tenant_rows import Right, SharedQuerySet
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Forbidden, Missing
+from amber.lib.errors import AmberError, Forbidden, Missing
 
 AnyRow = TypeVar("AnyRow", bound=Model)
 
@@ -35,8 +37,32 @@ def get_visible(
     return row
 
 
+def lock_visible(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
+    """Return the row as `get_visible` does, locked until the transaction ends. Raises Missing."""
+    row = find_visible(model, principal, pk, is_locked=True)
+    if row is None:
+        raise Missing
+    return row
+
+
+@contextmanager
+def missing_first(model: type[Model], principal: Principal, pk: UUID) -> Iterator[None]:
+    """Raise Missing for a row that is absent or invisible, whatever else is refused inside of the block: what is wrong
+    with a request would tell that the row is there. One query, and only for what is refused."""
+    try:
+        yield
+    except (APIException, AmberError):
+        get_visible(model, principal, pk)
+        raise
+
+
 def find_visible(
-    model: type[AnyRow], principal: Principal, pk: UUID, *, without: tuple[str, ...] = ()
+    model: type[AnyRow],
+    principal: Principal,
+    pk: UUID,
+    *,
+    without: tuple[str, ...] = (),
+    is_locked: bool = False,
 ) -> AnyRow | None:
     """Return the row as `get_visible` does; None for what is absent or invisible."""
     user_id = principal.user_id
@@ -44,22 +70,37 @@ def find_visible(
     if user_id and is_person and not without and getattr(model, "seen_by_person", False):
         organization_id = principal.organization_id
         found = _seen_by_person(
-            model, principal.is_admin, pk=pk, user_id=user_id, organization_id=organization_id
+            model,
+            principal.is_admin,
+            is_locked,
+            pk=pk,
+            user_id=user_id,
+            organization_id=organization_id,
         )
         return found[0] if found else None
     rows = model._default_manager.visible_to(principal)  # type: ignore[attr-defined]
-    row: AnyRow | None = rows.defer(*without).filter(pk=pk).first()
+    row: AnyRow | None = _lock(rows, is_locked).defer(*without).filter(pk=pk).first()
     return row
 
 
 @cache_sql
 def _seen_by_person(
-    model: Any, is_admin: bool, /, *, pk: UUID, user_id: UUID, organization_id: UUID
+    model: Any,
+    is_admin: bool,
+    is_locked: bool,
+    /,
+    *,
+    pk: UUID,
+    user_id: UUID,
+    organization_id: UUID,
 ) -> QuerySet[Any]:
     role = Role.ADMIN if is_admin else Role.MEMBER
     person = Principal(organization_id=organization_id, user=User(pk=user_id), role=role)
-    seen: QuerySet[Any] = model._default_manager.visible_to(person).filter(pk=pk)
-    return seen
+    return _lock(model._default_manager.visible_to(person).filter(pk=pk), is_locked)
+
+
+def _lock(rows: QuerySet[Any], is_locked: bool) -> QuerySet[Any]:
+    return rows.select_for_update(no_key=True, of=("self",)) if is_locked else rows
 
 
 def get_writable(

@@ -167,7 +167,7 @@ def _post_question() -> None:
     with as_tenant(principal.tenant):
         chat = Chat.objects.visible_to(principal).select_related("assistant").first()
         assert chat is not None
-        posted = services.post_message(chat, principal, role="human", content="How is the pump?")
+        posted = services.post_message(chat.pk, principal, role="human", content="How is the pump?")
     with across_tenants(), transaction.atomic():
         _forget(posted, chat)
 

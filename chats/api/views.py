@@ -15,7 +15,7 @@ from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible
+from accounts.tenancy.access import get_visible, missing_first
 from amber.lib.database.replica import may_be_stale
 from amber.lib.errors import Invalid, Missing
 from amber.lib.rest.pages import NewestFirst, limit_of
@@ -183,16 +183,16 @@ class BranchView(APIView):
         chat = get_visible(Chat, principal, chat_id)
         given = validate_body(BranchInput, request)
         (message_id,) = given.values()
-        leaf = _message_of(chat, principal, message_id)
+        leaf = _message_of(chat.pk, principal, message_id)
         if "message_id" in given:
             leaf = transcript.newest_leaf(leaf)
         return Response(chat_wire(services.switch_branch(chat, leaf)))
 
 
-def _message_of(chat: Chat, principal: Principal, message_id: UUID) -> ChatMessage:
+def _message_of(chat_id: UUID, principal: Principal, message_id: UUID) -> ChatMessage:
     """Return a message of this chat. Raises Missing for a message of another chat."""
     message = get_visible(ChatMessage, principal, message_id)
-    if message.chat_id != chat.pk:
+    if message.chat_id != chat_id:
         raise Missing
     return message
 
@@ -310,16 +310,16 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         `turns/{id}/events/`.
         """
         principal = principal_of(request)
-        chat = get_visible(Chat, principal, chat_id)
-        given = validate_body(MessageInput, request)
+        with missing_first(Chat, principal, chat_id):
+            given = validate_body(MessageInput, request)
         assistant = find_named(Assistant, principal, given.get("assistant_id"))
         file = find_named(File, principal, given.get("file_id"))
         parent_id = given.get("parent_id")
-        parent = _message_of(chat, principal, parent_id) if parent_id else None
+        parent = _message_of(chat_id, principal, parent_id) if parent_id else None
         return answer_posted(
             request,
             lambda claim: services.post_message(
-                chat,
+                chat_id,
                 principal,
                 role=given["role"],
                 content=given["content"],

@@ -115,9 +115,10 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
     """
     turn_config = _turn_config(turn)
     places = find_places(turn, turn_config)
-    alone = question_alone(turn.question.content) if turn.question and not turn.step else ""
+    models = places.embedding_models if pending is not None and not turn.step else []
+    alone = question_alone(turn.question.content) if models and turn.question else ""
     if pending is not None and alone:
-        pending.begin(alone, places.embedding_models)
+        pending.begin(alone, models)
     tail = read_tail(turn)
     wanted = plan_lookups(turn, tail, places)
     if pending is not None:

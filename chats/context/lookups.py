@@ -110,11 +110,14 @@ def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
 
 def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
     """Return what is looked up: no query, one for each kind of thing if it is there."""
-    question = question_of([m.content for m in tail.messages if m.role in ASKING_ROLES])
     pinned = _pinned_scene(turn)
+    is_lost = _is_pin_lost(turn, pinned)
+    somewhere = (places.has_memories, places.has_scenes, places.library, tail.sealed_before)
+    asked = [m.content for m in tail.messages if m.role in ASKING_ROLES]
+    question = question_of(asked) if any(somewhere) or is_lost else ""
     if not question or turn.assistant is None:
         return RecallRequest(pinned_scene=pinned)
-    scenes = _scenes(turn) if places.has_scenes or _is_pin_lost(turn, pinned) else ()
+    scenes = _scenes(turn) if places.has_scenes or is_lost else ()
     is_searched = places.has_memories or scenes or tail.sealed_before
     default = places.embedding_model
     if default is None and is_searched:

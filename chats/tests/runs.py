@@ -43,7 +43,9 @@ def ask(persona: Persona, model: str = "fake-model", content: str = "Hi", **fiel
 
 
 def ask_in(chat: Chat, persona: Persona, content: str = "Hi", **fields: Any) -> Any:
-    posted = services.post_message(chat, persona.principal, role="human", content=content, **fields)
+    posted = services.post_message(
+        chat.pk, persona.principal, role="human", content=content, **fields
+    )
     assert posted.turn is not None
     return posted.turn
 

@@ -217,7 +217,7 @@ def test_a_guest_does_not_approve(alice, offline, sent):
     assistant = new_assistant(alice, model="offline", public=True)
     principal = visit(assistant).principal
     chat = services.create_chat(principal, assistant=assistant)
-    posted = services.post_message(chat, principal, role="human", content='/send {"to": "ann"}')
+    posted = services.post_message(chat.pk, principal, role="human", content='/send {"to": "ann"}')
     assert posted.turn is not None
     assert run(posted.turn) == TurnStatus.COMPLETED
     assert sent == []

@@ -131,10 +131,11 @@ def test_a_short_result_makes_no_file(alice, new_model):
 def test_the_file_of_a_guest_is_the_guests(alice, new_model):
     new_model()
     returns(WORDS)
-    chat = new_chat(alice, assistant=new_assistant(alice, model="fake-model"), guest_id="g1")
-    chat.user = None
-    chat.save()
+    chat = new_chat(alice, assistant=new_assistant(alice, model="fake-model"))
     turn = ask_in(chat, alice, marker("make", {}))
+    for row in (chat, turn):
+        row.user, row.guest_id = None, "g1"
+        row.save()
     assert run(turn) == TurnStatus.COMPLETED
     file = File.objects.get()
     assert (file.user, file.guest_id, file.organization) == (None, "g1", alice.organization)

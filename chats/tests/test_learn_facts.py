@@ -223,7 +223,7 @@ def test_what_was_said_to_be_answered_later_is_learnt(alice):
     chat = chat_of(alice)
     converse(chat, "Hi", "Hello")
     services.post_message(
-        chat, alice.principal, role="human_later", content="Remember that I smoke."
+        chat.pk, alice.principal, role="human_later", content="Remember that I smoke."
     )
     told(chat, alice, "What did I say?")
     assert known(alice) == ["I smoke"]

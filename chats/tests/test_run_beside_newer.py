@@ -38,7 +38,7 @@ def test_a_turn_is_answered_whose_rows_hold_what_a_newer_release_wrote(alice, ne
     new_model()
     first = ask(alice)
     assert run(first) == "completed"
-    posted = services.post_message(first.chat, alice.principal, role="system", content="Calm.")
+    posted = services.post_message(first.chat.pk, alice.principal, role="system", content="Calm.")
     ChatMessage.objects.filter(pk=posted.message.pk).update(role="mood")
     second = ask_in(first.chat, alice, "And now?")
     newer = {"options": {"mood": "calm"}, "manifest": {"release": LATER, "weather": {"sun": 1}}}

@@ -292,7 +292,7 @@ def test_messages_that_come_meanwhile_lie_on_the_turns_way(alice, new_model, fak
         """Tells the weather."""
         chat: Any = Turn.objects.get(status="running").chat
         posted = services.post_message(
-            chat, alice.principal, role="human_later", content="And an umbrella?"
+            chat.pk, alice.principal, role="human_later", content="And an umbrella?"
         )
         later.append(posted.message)
         return "Rain."

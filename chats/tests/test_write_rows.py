@@ -1,16 +1,18 @@
 """Test that rows written by cached statements are stored as `save` stores them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.db.models import F
 from django.utils import timezone
 
-from amber.lib.database.cached_update import insert_row, update_row
+from amber.lib.database.cached_update import _reading, insert_row, update_row
 from amber.lib.search.words import tsquery_literal, tsvector_literal
 from chats.models import ChatMessage, Turn
 from chats.tests.rows import new_chat, new_turn, say
+from providers.models import UsageRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,3 +76,22 @@ def test_expressions_are_refused(alice):
     turn.seq = F("seq") + 1
     with pytest.raises(TypeError):
         update_row(turn, "seq")
+
+
+def test_a_time_without_a_zone_is_refused(alice):
+    chat = new_chat(alice)
+    say(chat)
+    turn = new_turn(chat)
+    turn.digest_at = datetime(2026, 1, 1)  # noqa: DTZ001
+    with pytest.raises(TypeError):
+        update_row(turn, "digest_at")
+
+
+@pytest.mark.parametrize("model", [ChatMessage, Turn, UsageRecord])
+def test_values_are_written_as_their_fields_would(model):
+    made = {bool: True, str: "a", int: 7, UUID: uuid4(), datetime: timezone.now()}
+    for column in model._meta.concrete_fields:
+        _, kind, adapt = _reading(column)
+        if kind is not None:
+            written, asked = adapt(made[kind]), column.get_db_prep_save(made[kind], connection)
+            assert (type(written), written) == (type(asked), asked), column

@@ -308,7 +308,7 @@ def test_a_finished_reply_leaves_its_connection_for_the_next(
         for _ in range(3):
             assert (await outcome_of(model)).status == "completed"
         client = await shared_client(fake_provider.base_url, fake_provider.api_key)
-        connector = client._client._transport.client.connector  # type: ignore[attr-defined]
+        connector = client._transport.client.connector  # type: ignore[attr-defined]
         assert sum(map(len, connector._conns.values())) == 1
 
     asyncio.run(work())
@@ -321,7 +321,7 @@ def test_more_replies_at_once_than_a_usual_pool_has_connections(
         client = await shared_client(fake_provider.base_url, fake_provider.api_key)
         model = model_of(fake_provider, "fake-model")
         assert (await outcome_of(model)).status == "completed"
-        connector = client._client._transport.client.connector  # type: ignore[attr-defined]
+        connector = client._transport.client.connector  # type: ignore[attr-defined]
         assert connector.limit == 0, "none"
 
     asyncio.run(work())
@@ -335,9 +335,9 @@ def test_clients_can_be_closed_and_are_made_again(fake_provider: RunningProvider
             gc.collect()
             await asyncio.sleep(0)
             client = await shared_client(fake_provider.base_url, fake_provider.api_key)
-            assert not client.is_closed()
+            assert not client.is_closed
             await close_clients()
-            assert client.is_closed()
+            assert client.is_closed
 
     asyncio.run(work())
 

@@ -249,7 +249,7 @@ def test_a_chat_that_goes_on_stays(alice):
     chat = new(alice)
     say(chat)
     touched(chat, 31)
-    services.post_message(chat, alice.principal, role="system", content="Go on")
+    services.post_message(chat.pk, alice.principal, role="system", content="Go on")
     expire_old_chats()
     assert not Chat.objects.past_expiry().exists()
 

@@ -30,7 +30,7 @@ from accounts.sign_in.authentication import (
 )
 from accounts.sign_in.guest_tokens import new_guest_token
 from accounts.sign_in.rates import spend_guest_token
-from accounts.tenancy.access import get_visible
+from accounts.tenancy.access import get_visible, missing_first
 from amber.lib.database.tenant import act_as
 from amber.lib.errors import Missing, NotAuthenticated
 from amber.lib.rest.preferences import PREFER
@@ -188,14 +188,14 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
         """Ask a question. With `Accept: text/event-stream` the answer is streamed here, else follow
         `turns/{id}/events/`. Role `file` adds a file that the next question is about."""
         principal = principal_of(request)
-        chat = get_visible(Chat, principal, chat_id)
-        given = validate_body(GuestMessageInput, request)
+        with missing_first(Chat, principal, chat_id):
+            given = validate_body(GuestMessageInput, request)
         file_id = given.get("file_id")
         file = get_visible(File, principal, file_id) if file_id else None
         return answer_posted(
             request,
             lambda claim: services.post_message(
-                chat,
+                chat_id,
                 principal,
                 role=given["role"],
                 content=given["content"],

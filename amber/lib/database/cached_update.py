@@ -8,12 +8,28 @@ to the time where it is named). Refuses expressions, saves no related rows and s
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
 from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import BooleanField, CharField, Field, ForeignKey, Model, TextField, UUIDField
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    CharField,
+    DateTimeField,
+    Field,
+    ForeignKey,
+    IntegerField,
+    Model,
+    PositiveBigIntegerField,
+    PositiveIntegerField,
+    PositiveSmallIntegerField,
+    TextField,
+    UUIDField,
+)
+from psycopg.types.numeric import Int2, Int4, Int8
 
 _Column = Field[Any, Any]
 
@@ -79,27 +95,53 @@ def _place(column: _Column) -> str:
 
 
 def _values(row: Model, columns: Sequence[_Column], *, is_new: bool) -> list[Any]:
-    values = [column.pre_save(row, add=is_new) for column in columns]
-    return [
-        value if value is None or type(value) is _plain_type(column) else _prepare(column, value)
-        for column, value in zip(columns, values, strict=True)
-    ]
+    values: list[Any] = []
+    for column in columns:
+        attribute, kind, adapt = _reading(column)
+        value = getattr(row, attribute) if attribute else column.pre_save(row, add=is_new)
+        if value is not None:
+            value = adapt(value) if type(value) is kind else _prepare(column, value)
+        values.append(value)
+    return values
 
 
-_PLAIN: Final[Mapping[type, type]] = {
-    BooleanField: bool,
-    CharField: str,
-    TextField: str,
-    UUIDField: uuid.UUID,
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _with_zone(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        raise TypeError("A time without a zone cannot be written this way.")
+    return value
+
+
+_Adapt = Callable[[Any], Any]
+
+_READY: Final[Mapping[type, tuple[type, _Adapt]]] = {
+    BooleanField: (bool, _as_it_is),
+    CharField: (str, _as_it_is),
+    TextField: (str, _as_it_is),
+    UUIDField: (uuid.UUID, _as_it_is),
+    DateTimeField: (datetime, _with_zone),
+    PositiveSmallIntegerField: (int, Int2),
+    IntegerField: (int, Int4),
+    PositiveIntegerField: (int, Int4),
+    BigIntegerField: (int, Int8),
+    PositiveBigIntegerField: (int, Int8),
 }
-"""Values of these types are written by such fields as they are: to ask the field takes 3 µs, 50 times a turn."""
+"""How such fields write values of these types: to ask the field takes 3 µs, 80 times a turn."""
 
 
 @cache
-def _plain_type(column: _Column) -> type | None:
-    while isinstance(column, ForeignKey):
-        column = column.target_field
-    return _PLAIN.get(type(column))
+def _reading(column: _Column) -> tuple[str | None, type | None, _Adapt]:
+    """Return the attribute that holds the column's value, None where the field makes it at the moment of the
+    write (`auto_now`); and of which type it is written without asking the field, and how."""
+    named = type(column).pre_save is Field.pre_save
+    target = column
+    while isinstance(target, ForeignKey):
+        target = target.target_field
+    kind, adapt = _READY.get(type(target), (None, _as_it_is))
+    return (column.attname if named else None), kind, adapt
 
 
 def _prepare(column: _Column, value: Any) -> Any:

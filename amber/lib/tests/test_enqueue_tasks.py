@@ -25,7 +25,8 @@ def use_broker(monkeypatch, settings):
             task_queues=[Queue(QUEUE, no_ack=True)],
             task_ignore_result=True,
         )
-        monkeypatch.setattr(queue, "_sender", lambda: app)
+        sender = queue.MessageSender(app)
+        monkeypatch.setattr(queue, "_sender", lambda: sender)
         return app
 
     return use

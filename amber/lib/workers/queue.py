@@ -3,13 +3,16 @@
 Promises nothing: without Redis a message is lost and logged, and the next sweep enqueues it again.
 """
 
+import os
+from collections import deque
+from contextlib import nullcontext
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from celery import Celery
 from django.conf import settings
-from kombu import Queue
+from kombu import Producer, Queue
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -25,30 +28,63 @@ SEND_SECONDS: Final = 2.0
 """A Redis that hangs must not hang a request; the worker's own connections may wait for longer."""
 
 
+class MessageSender:
+    """Sends an application's messages, each by a producer that nobody else uses meanwhile, and keeps those for later.
+
+    Celery would look after its own pool of them, announce the queue, and let kombu make a client of Redis, with each
+    message: 0.3 ms of CPU more, 0.5 instead of 0.15.
+    """
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._idle: deque[Producer] = deque()
+
+    def send(self, queue: str, task: str, arguments: tuple[str, ...]) -> None:
+        """Send a message. Raises OperationalError, RedisError, OSError."""
+        producer = self._idle.pop() if self._idle else self._new_producer()
+        self._app.send_task(
+            task,
+            args=arguments,
+            argsrepr=repr(arguments),
+            kwargsrepr="{}",
+            queue=queue,
+            declare=(),
+            retry=False,
+            headers={TRACE_HEADER: parent} if (parent := spans.trace_parent()) else None,
+            producer=producer,
+        )
+        self._idle.append(producer)  # unless it failed, with its connection perhaps
+
+    def _new_producer(self) -> Producer:
+        made: Producer = self._app.amqp.Producer(self._app.connection_for_write())
+        channel: Any = made.channel
+        client = channel.client
+        channel.conn_or_acquire = lambda _=None: nullcontext(client)
+        return made
+
+
 @cache
-def _sender() -> Celery:
-    """Return an application that sends messages, and has no tasks."""
+def _sender() -> MessageSender:
+    """Return this process's sender. Its application has no tasks."""
     app = Celery("amber", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")
     options = {**settings.CELERY_BROKER_TRANSPORT_OPTIONS, "socket_timeout": SEND_SECONDS}
     app.conf.update(broker_transport_options=options, task_queues=[*map(Queue, QUEUES)])
-    return app
+    return MessageSender(app)
+
+
+os.register_at_fork(after_in_child=_sender.cache_clear)
 
 
 def enqueue(queue: str, task: str, *arguments: str) -> None:
     """Send the queue's workers a message to run `task(*arguments)`. One round trip to Redis."""
     with spans.span(names.SEND.format(queue=queue), _about(queue), kind="producer"):
-        _send(queue, task, arguments)
-
-
-def _send(queue: str, task: str, arguments: tuple[str, ...]) -> None:
-    headers = {TRACE_HEADER: parent} if (parent := spans.trace_parent()) else None
-    try:
-        _sender().send_task(task, args=arguments, queue=queue, retry=False, headers=headers)
-    except (OperationalError, RedisError, OSError) as exc:
-        logger.warning(
-            "message_not_enqueued", task=task, arguments=arguments, reason=type(exc).__name__
-        )
+        try:
+            _sender().send(queue, task, arguments)
+        except (OperationalError, RedisError, OSError) as exc:
+            logger.warning(
+                "message_not_enqueued", task=task, arguments=arguments, reason=type(exc).__name__
+            )
 
 
 def _about(queue: str) -> spans.Attributes:
