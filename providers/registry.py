@@ -3,7 +3,7 @@
 A provider's key is decrypted here only. Rows are not remembered between turns: what operators
 change takes effect with the next turn.
 
-The engine imports numpy and the `openai` client when they are first used, not before: the web
+The engine imports numpy and the HTTP client when they are first used, not before: the web
 processes, which only look up aliases, never pay for them.
 """
 

@@ -35,11 +35,11 @@ PAGES = ("rest_framework.views", "drf_spectacular", "unfold", "corsheaders", "re
 @pytest.mark.parametrize(
     ("code", "absent"),
     [
-        pytest.param(WEB, ("httpx2", "openai", "chats.running.runner"), id="web"),
+        pytest.param(WEB, ("httpx2", "httpx_aiohttp", "chats.running.runner"), id="web"),
         pytest.param(WORKER.format(queue="chat"), PAGES, id="chat"),
         pytest.param(
             WORKER.format(queue="ingest"),
-            (*PAGES, "httpx2", "openai", "uvloop", "chats.running.runner"),
+            (*PAGES, "httpx2", "httpx_aiohttp", "uvloop", "chats.running.runner"),
             id="ingest",
         ),
     ],
