@@ -18,7 +18,7 @@ import regex  # type: ignore[import-untyped]
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
 from amber.lib.search.languages import common_words, language_of
 from amber.lib.search.stems import forms_asked, stem, with_irregular
-from amber.lib.search.words import asked_words, stored_words, word_literal
+from amber.lib.search.words import asked_words, stored_word, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken
 from engine.context.pieces import MessagePiece, date_words_of
@@ -165,6 +165,15 @@ def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
     mine = word_literal(chat_word(chat_id))
     forms = (map(word_literal, asked.forms_of(word)) for word in asked.all_words)
     return [f"{mine} & ({' | '.join(some)})" for some in forms]
+
+
+def lexemes_of(asked: Asked) -> list[str]:
+    """Return all words of a block's index that may matter to a question; who said what only if it has a name."""
+    words = [*chain.from_iterable(map(asked.forms_of, asked.all_words))]
+    if asked.names:
+        forms = chain.from_iterable(map(asked.forms_of, asked.names))
+        words += [*map(called_word, forms), *map(said_by, SPEAKERS)]
+    return [*map(stored_word, words)]
 
 
 def stored_forms(asked: Asked) -> dict[str, list[str]]:
