@@ -31,7 +31,11 @@ def read_exposure(
     """
     is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
     return exposure_of(
-        [_read(row) for row in rows if row.role != MessageRole.ASSISTANT],
+        [
+            _read(row) if row.tool_call else row
+            for row in rows
+            if row.role != MessageRole.ASSISTANT
+        ],
         prompts=prompts,
         more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
         own_tools=own_words_names() if turn.chat_id else frozenset(),
@@ -40,8 +44,7 @@ def read_exposure(
 
 def _read(row: ChatMessage) -> Message:
     """Return what counts of a row: who says what."""
-    call = read_call(row.tool_call) if row.tool_call else None
-    return Message(role=row.role, content=row.content, tool_call=call)
+    return Message(role=row.role, content=row.content, tool_call=read_call(row.tool_call))
 
 
 def mark_of(turn: Turn) -> str:

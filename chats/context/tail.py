@@ -7,7 +7,9 @@ What was said before is recalled by relevance (`chats.context.recall`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -77,6 +79,7 @@ def read_tail(turn: Turn) -> Tail:
         max_bytes=limit_tokens * BYTES_PER_TOKEN * (2 if start else 1),
         through=turn.question,
         brief=True,
+        author=turn.assistant,
     )
     if not found or found[0].parent_id is None:
         return Tail(found)
@@ -131,21 +134,22 @@ def as_engine_message(
 ) -> Message:
     """Convert a row. `sender` marks the answering model, which only gets its own fields back;
     `shorten` cuts the text of a file."""
-    call = message.tool_call
+    role, call = message.role, message.tool_call
     of_message: MessageFields = {}
     of_call: CallFields = {}
     if stored := message.provider_fields:
         kept = open_fields(stored, message.organization_id)
         of_message, of_call = returned_to(sender, kept)
+    is_file = role == MessageRole.FILE
     return Message(
-        role=message.role,
-        content=message.content,
-        created_at=message.created_at,
-        assistant=_author(message),
-        tool_call=read_call(call, of_call) if call else None,
-        file=_attachment(message, vision=vision, shorten=shorten),
-        name=message.participant,
-        provider_fields=of_message,
+        role,
+        message.content,
+        message.created_at,
+        _author(message) if role == MessageRole.ASSISTANT else None,
+        read_call(call, of_call) if call else None,
+        _attachment(message, vision=vision, shorten=shorten) if is_file else None,
+        message.participant,
+        of_message,
     )
 
 
@@ -158,7 +162,7 @@ def posted_file(message: ChatMessage) -> File | None:
 
 def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Attachment | None:
     """Return what a `file` message shows; the text of a tool's file is not even loaded."""
-    file = message.file if message.role == MessageRole.FILE else None
+    file = message.file
     if file is None or file.is_expired:
         return None
     if message.tool_call:
@@ -168,7 +172,10 @@ def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Atta
 
 
 def _author(message: ChatMessage) -> Author | None:
-    if not message.assistant_id or message.role != MessageRole.ASSISTANT:
-        return None
     written_by = message.assistant
-    return written_by and Author(str(written_by.pk), written_by.name, written_by.description)
+    return written_by and _make_author(written_by.pk, written_by.name, written_by.description)
+
+
+@lru_cache(maxsize=256)
+def _make_author(pk: UUID, name: str, description: str) -> Author:
+    return Author(str(pk), name, description)
