@@ -96,19 +96,17 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
 
 
 class _BlockRow(NamedTuple):
-    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for, `having` are the
-    numbers of the words that it has, from 1; `total` and `counts` tell how many blocks there are on the path, and how
-    many of them have each word."""
+    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for; `total` and `counts`
+    tell how many blocks there are on the path, and how many of them have each word, by its number from 1."""
 
     id: UUID
     first_position: int
     last_position: int
     pieces: str | None
-    search: str
+    search: str | None
     tokens: int
     from_at: datetime
     similarities: Sequence[float] | None
-    having: Sequence[int] | None
     total: int
     counts: str
 
@@ -187,21 +185,18 @@ def _found_blocks(
 ) -> list[FoundBlock[int]]:
     """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
     what these blocks do not hold."""
-    words, forms, calls = asked.all_words, stored_forms(asked), stored_calls(asked)
-    held = [[words[number - 1] for number in row.having or ()] for row in rows]
-    called = [
-        places_in(row.search, {name: calls[name] for name in some if name in calls})
-        for row, some in zip(rows, held, strict=True)
-    ]
+    forms, calls = stored_forms(asked), stored_calls(asked)
+    indexes = [row.search or "" for row in rows]
+    called = [places_in(index, calls) if calls else {} for index in indexes]
     speech = stored_speech() if calls and (may_be_called or any(called)) else {}
     return [
         FoundBlock(
             number,
             cut[number].lengths,
-            places_in(row.search, {word: forms[word] for word in held[number]}),
+            places_in(indexes[number], forms),
             number > 0 and row.first_position == rows[number - 1].last_position + 1,
             near if (near := row.similarities) and len(near) == len(cut[number].lengths) else (),
-            places_in(row.search, speech),
+            places_in(indexes[number], speech) if speech else {},
             called[number],
         )
         for number, row in enumerate(rows)
@@ -240,7 +235,7 @@ WITH hits AS MATERIALIZED (
 ), counts AS (
     SELECT number, count(*)::float8 AS rows FROM hits GROUP BY number
 ), held AS (
-    SELECT hits.id, array_agg(number) AS numbers,
+    SELECT hits.id,
         sum(ln(1 + (blocks - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) AS weight
     FROM hits JOIN counts USING (number) GROUP BY hits.id
 ), best AS (
@@ -252,9 +247,9 @@ SELECT b.id, b.first_position, b.last_position, b.pieces::text,
     CASE WHEN b.pieces IS NULL THEN b.search ELSE setweight(
         ts_filter(setweight(b.search, 'A', %(lexemes)s::text[]), '{{a}}'), 'D'
     ) END::text,
-    b.tokens, b.from_at, {similarities}, held.numbers, {total},
+    b.tokens, b.from_at, {similarities}, {total},
     (SELECT coalesce(jsonb_object_agg(number, rows), '{{}}')::text FROM counts)
-FROM chosen JOIN chats_messageblock AS b USING (id) LEFT JOIN held USING (id) ORDER BY b.first_position
+FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
 """
 
 _NEAREST: Final = f"""UNION (

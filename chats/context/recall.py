@@ -59,12 +59,18 @@ class Recalled:
         return self.text_in(UTC)
 
     @property
+    def said_between(self) -> tuple[int, int]:
+        """When the first and the last of it was said, in seconds since 1970."""
+        said = [piece.said for piece in self.pieces.values()]
+        return min(said), max(said)
+
+    @property
     def from_at(self) -> datetime:
-        return datetime.fromtimestamp(min(piece.said for piece in self.pieces.values()), UTC)
+        return datetime.fromtimestamp(self.said_between[0], UTC)
 
     @property
     def until_at(self) -> datetime:
-        return datetime.fromtimestamp(max(piece.said for piece in self.pieces.values()), UTC)
+        return datetime.fromtimestamp(self.said_between[1], UTC)
 
     @property
     def tokens(self) -> int:

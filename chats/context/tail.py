@@ -14,12 +14,11 @@ from uuid import UUID
 from django.conf import settings
 
 from chats.messages import transcript
-from chats.messages.block_paths import newest_blocks
 from chats.messages.hidden_fields import open_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, Turn
-from engine.context.blocks import tail_start
+from engine.context.blocks import SealedBlock, tail_start
 from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageFields, MessageRole
 from engine.provider_fields import returned_to
 from engine.tool_calls import CallFields
@@ -65,12 +64,14 @@ class Tail:
             read_files(unread)
 
 
-def read_tail(turn: Turn) -> Tail:
-    """Return the newest messages within the tail's budget: two queries, four when it is cut."""
+def read_tail(turn: Turn, blocks: Sequence[SealedBlock]) -> Tail:
+    """Return the newest messages within the tail's budget: one query, three when it is cut.
+
+    `blocks` are the newest ones of the turn's path, oldest first, at least `blocks_in` if there are so many.
+    """
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
-    blocks = newest_blocks(turn, _blocks_in(limit_tokens))
     start = tail_start(blocks, limit_tokens=limit_tokens)
     found = transcript.path(
         turn.chat.pk,
@@ -90,7 +91,7 @@ def read_tail(turn: Turn) -> Tail:
     return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
 
 
-def _blocks_in(limit_tokens: int) -> int:
+def blocks_in(limit_tokens: int) -> int:
     """Return how many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
     return limit_tokens // settings.AMBER_BLOCK_TOKENS + 2
 

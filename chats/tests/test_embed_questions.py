@@ -147,9 +147,9 @@ def test_the_embedder_is_asked_before_the_tail_is_read(
     new_model()
     begun: list[bool] = []
 
-    def watched(turn):
+    def watched(turn, blocks):
         begun.append(embedder.begun.wait(5))
-        return read_tail(turn)
+        return read_tail(turn, blocks)
 
     monkeypatch.setattr(gathering, "read_tail", watched)
     turn = ask(alice, content="What do I keep in Kent?")
