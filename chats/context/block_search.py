@@ -7,13 +7,14 @@ meaning. Where in them a word stands is read from their index of words, so that 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db import connection
 
+from amber.lib.database.array_literals import array_literal
 from chats.messages.block_words import (
     called_word,
     count_words,
@@ -73,8 +74,8 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
     values = {
         "chat": search.chat_id,
         "before": search.before_position,
-        "queries": literals_of(asked, search.chat_id),
-        "lexemes": lexemes_of(asked),
+        "queries": array_literal(literals_of(asked, search.chat_id)),
+        "lexemes": array_literal(lexemes_of(asked)),
     }
     if search.vector is not None and search.model_id is not None:
         values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
@@ -96,8 +97,9 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
 
 
 class _BlockRow(NamedTuple):
-    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for; `total` and `counts`
-    tell how many blocks there are on the path, and how many of them have each word, by its number from 1."""
+    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for; `said` is when it was
+    begun, in seconds since 1970, of a block without pieces alone; `total` and `counts` tell how many blocks there are
+    on the path, and how many of them have each word, by its number from 1."""
 
     id: UUID
     first_position: int
@@ -105,7 +107,7 @@ class _BlockRow(NamedTuple):
     pieces: str | None
     search: str | None
     tokens: int
-    from_at: datetime
+    said: int
     similarities: Sequence[float] | None
     total: int
     counts: str
@@ -176,7 +178,8 @@ class CutBlock(Sequence[MessagePiece]):
 def _cut_block(row: _BlockRow) -> CutBlock:
     if row.pieces:
         return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"))
-    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
+    from_at = datetime.fromtimestamp(row.said, UTC)
+    whole = whole_piece(block_tokens=row.tokens, from_at=from_at)
     return CutBlock(row.id, store_pieces([whole]))
 
 
@@ -233,11 +236,11 @@ _SQL: Final = """
 WITH hits AS MATERIALIZED (
     SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)
 ), counts AS (
-    SELECT number, count(*)::float8 AS rows FROM hits GROUP BY number
+    SELECT number, count(*) AS rows,
+        ln(1 + (max(blocks) - count(*) + 0.5::float8) / (count(*) + 0.5::float8)) AS weight
+    FROM hits GROUP BY number
 ), held AS (
-    SELECT hits.id,
-        sum(ln(1 + (blocks - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) AS weight
-    FROM hits JOIN counts USING (number) GROUP BY hits.id
+    SELECT id, sum(weight) AS weight FROM hits JOIN counts USING (number) GROUP BY id
 ), best AS (
     SELECT id FROM held ORDER BY weight DESC, id LIMIT {most}
 ), chosen AS (
@@ -247,7 +250,8 @@ SELECT b.id, b.first_position, b.last_position, b.pieces::text,
     CASE WHEN b.pieces IS NULL THEN b.search ELSE setweight(
         ts_filter(setweight(b.search, 'A', %(lexemes)s::text[]), '{{a}}'), 'D'
     ) END::text,
-    b.tokens, b.from_at, {similarities}, {total},
+    b.tokens, CASE WHEN b.pieces IS NULL THEN floor(extract(epoch FROM b.from_at))::bigint ELSE 0 END,
+    {similarities}, {total},
     (SELECT coalesce(jsonb_object_agg(number, rows), '{{}}')::text FROM counts)
 FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
 """
@@ -264,7 +268,9 @@ _SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
     ) END"""
 
 _TOTAL: Final = "(SELECT max(blocks) FROM hits)"
-_TOTAL_ANYWAY: Final = f"coalesce({_TOTAL}, (SELECT count(*) FROM chats_messageblock WHERE {_ON_PATH}))"  # noqa: S608
+_TOTAL_ANYWAY: Final = (
+    f"coalesce({_TOTAL}, (SELECT count(*) FROM chats_messageblock WHERE {_ON_PATH}))"  # noqa: S608
+)
 """Where blocks may be found that have none of the words. Elsewhere the count would only be planned: by words alone it
 makes a plan for each chat look cheaper than the one that is kept."""
 

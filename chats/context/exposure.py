@@ -14,7 +14,14 @@ from chats.context.findings import RetrievedContext
 from chats.messages.tool_calls import read_call
 from chats.models import ChatMessage, Turn
 from engine.messages import Message, MessageRole
-from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
+from engine.trust import (
+    EARLIER_TALK,
+    MEMORIES,
+    TOOL_RESULTS,
+    Exposure,
+    ReadMessage,
+    exposure_of,
+)
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
@@ -31,20 +38,17 @@ def read_exposure(
     """
     is_posted = any(row.role == MessageRole.TOOL and row.step is None for row in rows)
     return exposure_of(
-        [
-            _read(row) if row.tool_call else row
-            for row in rows
-            if row.role != MessageRole.ASSISTANT
-        ],
+        [_read(row) for row in rows if row.role != MessageRole.ASSISTANT],
         prompts=prompts,
         more=[*_recalled_kinds(found), *([TOOL_RESULTS] if is_posted else ())],
         own_tools=own_words_names() if turn.chat_id else frozenset(),
     )
 
 
-def _read(row: ChatMessage) -> Message:
-    """Return what counts of a row: who says what."""
-    return Message(role=row.role, content=row.content, tool_call=read_call(row.tool_call))
+def _read(row: ChatMessage) -> ReadMessage:
+    """Return what counts of a row, who says what: a row without a call tells it itself."""
+    call = row.tool_call
+    return Message(role=row.role, content=row.content, tool_call=read_call(call)) if call else row
 
 
 def mark_of(turn: Turn) -> str:

@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
+from amber.lib.database.array_literals import array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.context.block_search import CutBlock, PathSearch, rank_path
@@ -30,10 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-UNTRUSTED_ROLES: Final = (
-    f"{{{','.join(role for role, facts in ROLES.items() if facts.is_untrusted)}}}"
-)
-"""As Postgres writes an array."""
+UNTRUSTED_ROLES: Final = array_literal(role for role, facts in ROLES.items() if facts.is_untrusted)
 
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
@@ -188,7 +186,8 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
         rows = {(number, place): row for number, place, *row in cursor.fetchall()}
     found = {}
     for number, pieces in shown.items():
-        texts, ids = {}, {}
+        texts: dict[int, str] = {}
+        ids: dict[UUID, None] = {}
         for place, piece in pieces.items():
             message_id, role, content = rows.get((number, piece.message + 1)) or (None, "", "")
             start, end = cut[number].span_of(place)
@@ -223,12 +222,11 @@ def _messages_of(shown: _Shown) -> dict[tuple[int, int], None]:
 
 
 def _as_arrays(messages: Sequence[tuple[int, int]], cut: Sequence[CutBlock]) -> list[str]:
-    """Return the numbers, blocks and places as literals: to dump arrays of a hundred values each takes as long as to
-    find them."""
+    """Return the numbers, blocks and places."""
     return [
-        f"{{{','.join([str(number) for number, _ in messages])}}}",
-        f"{{{','.join([cut[number].id.hex for number, _ in messages])}}}",
-        f"{{{','.join([str(place) for _, place in messages])}}}",
+        array_literal(number for number, _ in messages),
+        array_literal(cut[number].id for number, _ in messages),
+        array_literal(place for _, place in messages),
     ]
 
 

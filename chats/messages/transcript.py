@@ -193,9 +193,7 @@ def attach_related(messages: Sequence[ChatMessage], author: Assistant | None = N
         prefetch_related_objects(list(messages), Prefetch("file", files))
 
 
-def _attach_author(
-    messages: Sequence[ChatMessage], author: Assistant | None
-) -> list[ChatMessage]:
+def _attach_author(messages: Sequence[ChatMessage], author: Assistant | None) -> list[ChatMessage]:
     """Give the author's answers their author; return those of others."""
     written = [m for m in messages if m.assistant_id]
     if author is None:
