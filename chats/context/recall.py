@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
+from accounts.tenant_rows import NOBODY
 from amber.lib.database.array_literals import array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
@@ -183,15 +184,17 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
         return {}
     with connection.cursor() as cursor:
         cursor.execute(_SAID_SQL, _as_arrays(messages, cut))
-        rows = {(number, place): row for number, place, *row in cursor.fetchall()}
+        said = {
+            (number, place): (message_id, said_line(role, content))
+            for number, place, message_id, role, content in cursor.fetchall()
+        }
     found = {}
     for number, pieces in shown.items():
         texts: dict[int, str] = {}
         ids: dict[UUID, None] = {}
         for place, piece in pieces.items():
-            message_id, role, content = rows.get((number, piece.message + 1)) or (None, "", "")
+            message_id, line = said.get((number, piece.message + 1), (NOBODY, ""))
             start, end = cut[number].span_of(place)
-            line = said_line(role, content)
             if len(line) != end - start:
                 break
             texts[place] = line[piece.start - start : piece.end - start]
