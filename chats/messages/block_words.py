@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final
 from uuid import UUID
 
+import orjson
 import regex  # type: ignore[import-untyped]
 
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
@@ -208,6 +209,6 @@ def places_in(search: str, stored: Mapping[str, Sequence[str]]) -> dict[str, Seq
     for entry in search.split(" "):  # no word has one
         beginning, behind, numbers = entry.rpartition("':")
         for word in stored.get(beginning if behind else entry[:-1], ()):
-            places = [int(number) - 1 for number in numbers.split(",")] if behind else [0]
+            places = [number - 1 for number in orjson.loads(f"[{numbers if behind else 1}]")]
             found[word] = sorted({*found[word], *places}) if word in found else places
     return found
