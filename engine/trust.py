@@ -8,9 +8,10 @@ remembered beside them. What is done about it is decided in `tools`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
-from engine.messages import ASKING_ROLES, Message, MessageRole, facts_of
+from engine.messages import ASKING_ROLES, MessageRole, facts_of
+from engine.tool_calls import ToolCall
 
 TOOL_RESULTS: Final = "tool results"
 FILES: Final = "files"
@@ -23,6 +24,17 @@ _KINDS: Final = {
     MessageRole.FILE: FILES,
     MessageRole.KNOWLEDGE: PASSAGES,
 }
+
+
+class ReadMessage(Protocol):
+    """What counts of a message that was read."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def tool_call(self) -> ToolCall | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,7 @@ NOTHING_READ: Final = Exposure()
 
 
 def exposure_of(
-    messages: Sequence[Message],
+    messages: Sequence[ReadMessage],
     *,
     prompts: Iterable[str] = (),
     more: Iterable[str] = (),
@@ -92,7 +104,7 @@ def exposure_of(
     )
 
 
-def _kinds_in(messages: Iterable[Message], own_tools: frozenset[str]) -> Iterable[str]:
+def _kinds_in(messages: Iterable[ReadMessage], own_tools: frozenset[str]) -> Iterable[str]:
     for message in messages:
         if not facts_of(message.role).is_untrusted or _is_empty_search(message):
             continue
@@ -101,5 +113,5 @@ def _kinds_in(messages: Iterable[Message], own_tools: frozenset[str]) -> Iterabl
             yield _KINDS[MessageRole(message.role)]
 
 
-def _is_empty_search(message: Message) -> bool:
+def _is_empty_search(message: ReadMessage) -> bool:
     return message.role == MessageRole.KNOWLEDGE and not message.content.strip()

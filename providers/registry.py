@@ -16,7 +16,7 @@ from typing import cast
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from amber.lib.database.cached_sql import cache_sql
+from amber.lib.database.cached_sql import CachedStatement, cache_sql
 from amber.lib.errors import Unavailable
 from amber.lib.secrets import decrypt_column
 from amber.lib.tracing import spans
@@ -133,6 +133,12 @@ def default_embedding_model() -> EmbeddingModel:
     if not found:
         raise Unavailable("No embedding model is enabled.")
     return found[0]
+
+
+def select_default_embedding_model() -> CachedStatement:
+    """Return the statement of `default_embedding_model`, for a query that reads it beside other things: without
+    parameters."""
+    return _first_embedding_model.built()
 
 
 @cache_sql

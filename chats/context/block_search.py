@@ -7,16 +7,18 @@ meaning. Where in them a word stands is read from their index of words, so that 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
 from django.db import connection
 
+from amber.lib.database.array_literals import array_literal
 from chats.messages.block_words import (
     called_word,
     count_words,
+    lexemes_of,
     literals_of,
     places_in,
     places_of,
@@ -27,7 +29,9 @@ from chats.messages.block_words import (
 )
 from engine.context.blocks import Spoken, render
 from engine.context.pieces import (
+    END_AT,
     FIELDS,
+    START_AT,
     TOKENS_AT,
     WORDS_AT,
     MessagePiece,
@@ -70,7 +74,8 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
     values = {
         "chat": search.chat_id,
         "before": search.before_position,
-        "queries": literals_of(asked, search.chat_id),
+        "queries": array_literal(literals_of(asked, search.chat_id)),
+        "lexemes": array_literal(lexemes_of(asked)),
     }
     if search.vector is not None and search.model_id is not None:
         values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
@@ -92,19 +97,19 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
 
 
 class _BlockRow(NamedTuple):
-    """A block as `_SQL` returns it. `having` are the numbers of the words that it has, from 1; `total` and `counts`
-    tell how many blocks there are on the path, and how many of them have each word."""
+    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for; `said` is when it was
+    begun, in seconds since 1970, of a block without pieces alone; `total` and `counts` tell how many blocks there are
+    on the path, and how many of them have each word, by its number from 1."""
 
     id: UUID
     first_position: int
     last_position: int
     pieces: str | None
-    search: str
+    search: str | None
     tokens: int
-    from_at: datetime
+    said: int
     similarities: Sequence[float] | None
-    having: Sequence[int] | None
-    total: float
+    total: int
     counts: str
 
 
@@ -113,7 +118,7 @@ def _totals(rows: Sequence[_BlockRow], words: Sequence[str]) -> tuple[int, Mappi
     if not rows:
         return 0, {}
     counts = orjson.loads(rows[0].counts)
-    return int(rows[0].total), {words[int(number) - 1]: count for number, count in counts.items()}
+    return rows[0].total, {words[int(number) - 1]: count for number, count in counts.items()}
 
 
 def _cut_latest(
@@ -155,6 +160,14 @@ class CutBlock(Sequence[MessagePiece]):
     def tokens_of(self, place: int) -> int:
         return self._stored[place * FIELDS + TOKENS_AT]
 
+    def span_of(self, place: int) -> tuple[int, int]:
+        """Return where the line of the piece's message begins and ends in the block's text."""
+        messages = self._stored[::FIELDS]
+        message = messages[place]
+        first, count = messages.index(message), messages.count(message)
+        ends = self._stored[END_AT::FIELDS]
+        return self._stored[first * FIELDS + START_AT], ends[first + count - 1]
+
     def __len__(self) -> int:
         return len(self._stored) // FIELDS
 
@@ -165,7 +178,8 @@ class CutBlock(Sequence[MessagePiece]):
 def _cut_block(row: _BlockRow) -> CutBlock:
     if row.pieces:
         return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"))
-    whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
+    from_at = datetime.fromtimestamp(row.said, UTC)
+    whole = whole_piece(block_tokens=row.tokens, from_at=from_at)
     return CutBlock(row.id, store_pieces([whole]))
 
 
@@ -174,21 +188,18 @@ def _found_blocks(
 ) -> list[FoundBlock[int]]:
     """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
     what these blocks do not hold."""
-    words, forms, calls = asked.all_words, stored_forms(asked), stored_calls(asked)
-    held = [[words[number - 1] for number in row.having or ()] for row in rows]
-    called = [
-        places_in(row.search, {name: calls[name] for name in some if name in calls})
-        for row, some in zip(rows, held, strict=True)
-    ]
+    forms, calls = stored_forms(asked), stored_calls(asked)
+    indexes = [row.search or "" for row in rows]
+    called = [places_in(index, calls) if calls else {} for index in indexes]
     speech = stored_speech() if calls and (may_be_called or any(called)) else {}
     return [
         FoundBlock(
             number,
             cut[number].lengths,
-            places_in(row.search, {word: forms[word] for word in held[number]}),
+            places_in(indexes[number], forms),
             number > 0 and row.first_position == rows[number - 1].last_position + 1,
             near if (near := row.similarities) and len(near) == len(cut[number].lengths) else (),
-            places_in(row.search, speech),
+            places_in(indexes[number], speech) if speech else {},
             called[number],
         )
         for number, row in enumerate(rows)
@@ -219,28 +230,30 @@ def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[_BlockRow]:
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
+# Of a block's words only those asked for leave Postgres: they are weighed, and the others filtered out. A block that was
+# not cut yet has no places to weigh.
 _SQL: Final = """
 WITH hits AS MATERIALIZED (
     SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)
-), total AS (
-    SELECT coalesce(
-        (SELECT max(blocks) FROM hits), (SELECT count(*) FROM chats_messageblock WHERE {path})
-    )::float8 AS rows
 ), counts AS (
-    SELECT number, count(*)::float8 AS rows FROM hits GROUP BY number
+    SELECT number, count(*) AS rows,
+        ln(1 + (max(blocks) - count(*) + 0.5::float8) / (count(*) + 0.5::float8)) AS weight
+    FROM hits GROUP BY number
 ), held AS (
-    SELECT hits.id, array_agg(number) AS numbers,
-        sum(ln(1 + ((SELECT rows FROM total) - counts.rows + 0.5::float8) / (counts.rows + 0.5::float8))) AS weight
-    FROM hits JOIN counts USING (number) GROUP BY hits.id
+    SELECT id, sum(weight) AS weight FROM hits JOIN counts USING (number) GROUP BY id
 ), best AS (
     SELECT id FROM held ORDER BY weight DESC, id LIMIT {most}
 ), chosen AS (
     SELECT id FROM best {nearest}
 )
-SELECT b.id, b.first_position, b.last_position, b.pieces::text, b.search::text, b.tokens, b.from_at,
-    {similarities}, held.numbers, (SELECT rows FROM total),
+SELECT b.id, b.first_position, b.last_position, b.pieces::text,
+    CASE WHEN b.pieces IS NULL THEN b.search ELSE setweight(
+        ts_filter(setweight(b.search, 'A', %(lexemes)s::text[]), '{{a}}'), 'D'
+    ) END::text,
+    b.tokens, CASE WHEN b.pieces IS NULL THEN floor(extract(epoch FROM b.from_at))::bigint ELSE 0 END,
+    {similarities}, {total},
     (SELECT coalesce(jsonb_object_agg(number, rows), '{{}}')::text FROM counts)
-FROM chosen JOIN chats_messageblock AS b USING (id) LEFT JOIN held USING (id) ORDER BY b.first_position
+FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
 """
 
 _NEAREST: Final = f"""UNION (
@@ -254,7 +267,14 @@ _SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
         FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
     ) END"""
 
-_WORDS_SQL: Final = _SQL.format(path=_ON_PATH, most=MOST_BLOCKS, nearest="", similarities="NULL")
+_TOTAL: Final = "(SELECT max(blocks) FROM hits)"
+_TOTAL_ANYWAY: Final = (
+    f"coalesce({_TOTAL}, (SELECT count(*) FROM chats_messageblock WHERE {_ON_PATH}))"  # noqa: S608
+)
+"""Where blocks may be found that have none of the words. Elsewhere the count would only be planned: by words alone it
+makes a plan for each chat look cheaper than the one that is kept."""
+
+_WORDS_SQL: Final = _SQL.format(most=MOST_BLOCKS, nearest="", similarities="NULL", total=_TOTAL)
 _WORDS_AND_MEANING_SQL: Final = _SQL.format(
-    path=_ON_PATH, most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES
+    most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES, total=_TOTAL_ANYWAY
 )

@@ -14,7 +14,14 @@ from chats.context.findings import RetrievedContext
 from chats.messages.tool_calls import read_call
 from chats.models import ChatMessage, Turn
 from engine.messages import Message, MessageRole
-from engine.trust import EARLIER_TALK, MEMORIES, TOOL_RESULTS, Exposure, exposure_of
+from engine.trust import (
+    EARLIER_TALK,
+    MEMORIES,
+    TOOL_RESULTS,
+    Exposure,
+    ReadMessage,
+    exposure_of,
+)
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
@@ -38,10 +45,10 @@ def read_exposure(
     )
 
 
-def _read(row: ChatMessage) -> Message:
-    """Return what counts of a row: who says what."""
-    call = read_call(row.tool_call) if row.tool_call else None
-    return Message(role=row.role, content=row.content, tool_call=call)
+def _read(row: ChatMessage) -> ReadMessage:
+    """Return what counts of a row, who says what: a row without a call tells it itself."""
+    call = row.tool_call
+    return Message(role=row.role, content=row.content, tool_call=read_call(call)) if call else row
 
 
 def mark_of(turn: Turn) -> str:

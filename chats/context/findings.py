@@ -6,7 +6,7 @@ becomes of it in the request, except for the texts that introduce earlier talk a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, tzinfo
+from datetime import date, datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -216,9 +216,13 @@ def volatile_texts(
 
 
 def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
-    begins, ends = (
-        at.astimezone(zone).isoformat(" ")[: len("2026-03-01 09:15")]
-        for at in (block.from_at, block.until_at)
-    )
+    first, last = block.said_between
+    begins = _minute_of(first, zone)
+    ends = _minute_of(last, zone) if last != first else begins
     label = RECALL_PROMPT.format(begins=begins, ends=ends)
     return f"{label}\n{mark_untrusted(block.text_in(zone), mark)}"
+
+
+def _minute_of(said: int, zone: tzinfo) -> str:
+    """Return a time on the clock of `zone`: 2026-03-01 09:15."""
+    return datetime.fromtimestamp(said, zone).isoformat(" ", "minutes")[: len("2026-03-01 09:15")]

@@ -108,7 +108,7 @@ def _with_related(*, turn_id: UUID) -> QuerySet[Turn]:
 
 @trace(names.GATHER)
 def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredContext:
-    """Read the tail of the conversation and what could be looked up: 4 to 8 queries.
+    """Read the tail of the conversation and what could be looked up: 2 to 7 queries.
 
     `pending` is begun as soon as it is known where the question will be searched for: before the tail is
     read if it is a question by itself.
@@ -119,7 +119,7 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
     alone = question_alone(turn.question.content) if models and turn.question else ""
     if pending is not None and alone:
         pending.begin(alone, models)
-    tail = read_tail(turn)
+    tail = read_tail(turn, places.blocks)
     wanted = plan_lookups(turn, tail, places)
     if pending is not None:
         pending.begin(wanted.question, wanted.embedding_models)

@@ -8,9 +8,10 @@ not decide what becomes of the findings: `chats.context.gathering` composes them
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -19,8 +20,10 @@ from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import for_whole_organization
 from assistants.models import ScenePrompt
 from assistants.turn_config import TurnConfig
-from chats.context.tail import Tail
+from chats.context.tail import Tail, blocks_in
+from chats.messages.block_paths import newest_blocks_sql, path_of_blocks
 from chats.models import Turn
+from engine.context.blocks import SealedBlock, tail_start
 from engine.context.recall import question_of
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.text.small_talk import is_small_talk
@@ -29,10 +32,20 @@ from memory.owner import Owner
 from providers import registry
 from providers.models import EmbeddingModel
 
-_EXISTS_SQL: Final = """
-SELECT
-    EXISTS (SELECT 1 FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL),
-    EXISTS (SELECT 1 FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s)
+# OFFSET 0 keeps the planner from asking for each of them twice.
+_AROUND_SQL: Final = """
+SELECT around.*, model.* FROM (
+    SELECT
+        EXISTS (
+            SELECT FROM memory_memory WHERE %(uses_memory)s AND {mine} AND valid_until IS NULL
+        ) AS has_memories,
+        EXISTS (SELECT FROM assistants_sceneprompt WHERE assistant_id = %(assistant)s) AS has_scenes,
+        {blocks} AS blocks
+    OFFSET 0
+) AS around LEFT JOIN LATERAL (
+    SELECT * FROM ({model}) AS model
+    WHERE has_memories OR has_scenes OR blocks[1][3] + blocks[1][4] >= %(tail_tokens)s
+) AS model ON true
 """
 
 
@@ -64,13 +77,15 @@ class RecallRequest:
 class SearchPlaces:
     """Where a turn may search, as far as its messages need not be read for it.
 
-    `embedding_model` is None if neither memories nor scenes are there.
+    `blocks` are the newest ones of its path, oldest first: they tell where the tail begins. `embedding_model` is
+    None if neither memories, scenes nor blocks before the tail are there.
     """
 
     library: Library | None
     owner: Owner
     has_memories: bool
     has_scenes: bool
+    blocks: Sequence[SealedBlock]
     embedding_model: EmbeddingModel | None
 
     @property
@@ -93,19 +108,21 @@ def models_for(
 
 
 def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
-    """Return where the turn may search: up to three queries; for small talk only its library."""
+    """Return where the turn may search: up to two queries; for small talk only its library and its path."""
     library = library_of(turn, turn_config)
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
-    has_memories = has_scenes = False
     is_small = turn.question is not None and is_small_talk(turn.question.content)
-    if turn.assistant is not None and not is_small:
-        has_memories, has_scenes = _has_memories_and_scenes(
-            turn, owner, uses_memory=turn_config.uses_memory
-        )
+    is_asking = turn.assistant is not None and not is_small
+    if not is_asking and turn.chat is None:
+        return SearchPlaces(library, owner, False, False, (), None)
+    uses_memory = is_asking and turn_config.uses_memory
+    around = _look_around(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
     is_pinned = turn.chat is not None and turn.chat.pinned_scene_id is not None
-    is_searched = has_memories or (has_scenes and not is_pinned)
-    model = registry.default_embedding_model() if is_searched else None
-    return SearchPlaces(library, owner, has_memories, has_scenes and not is_pinned, model)
+    has_scenes = around.has_scenes and not is_pinned
+    is_long = bool(tail_start(around.blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
+    is_searched = is_asking and (around.has_memories or has_scenes or is_long)
+    model = around.embedding_model if is_searched else None
+    return SearchPlaces(library, owner, around.has_memories, has_scenes, around.blocks, model)
 
 
 def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
@@ -147,15 +164,38 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
         return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-def _has_memories_and_scenes(turn: Turn, owner: Owner, *, uses_memory: bool) -> tuple[bool, bool]:
-    """Whether the owner has memories, and the assistant scenes."""
+class _Around(NamedTuple):
+    """Whether the owner has memories, and the assistant scenes; the newest blocks; and if there is any of these to
+    compare with, the model that compares them."""
+
+    has_memories: bool
+    has_scenes: bool
+    blocks: Sequence[SealedBlock]
+    embedding_model: EmbeddingModel | None
+
+
+def _look_around(turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool) -> _Around:
+    model = registry.select_default_embedding_model()
+    tail_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
+    values = {
+        **owner.fields,
+        "uses_memory": uses_memory,
+        "assistant": turn.assistant_id if uses_scenes else None,
+        "chat": path_of_blocks(turn),
+        "tail_tokens": tail_tokens,
+    }
+    sql = _AROUND_SQL.format(
+        mine=owner.condition, blocks=newest_blocks_sql(blocks_in(tail_tokens)), model=model.sql
+    )
     with connection.cursor() as cursor:
-        cursor.execute(
-            _EXISTS_SQL.format(mine=owner.condition),
-            {**owner.fields, "uses_memory": uses_memory, "assistant": turn.assistant_id},
-        )
-        has_memories, has_scenes = cursor.fetchone()
-        return has_memories, has_scenes
+        cursor.execute(sql, values)
+        has_memories, has_scenes, blocks, *columns = cursor.fetchone()
+    return _Around(
+        has_memories,
+        has_scenes,
+        [SealedBlock(*block) for block in reversed(blocks)],
+        model.rows([columns])[0] if columns[0] else None,
+    )
 
 
 def was_searched(tail: Tail) -> bool:

@@ -1,24 +1,27 @@
 """Find what was said earlier in a conversation that matters to a question: single messages.
 
 It looks into the sealed blocks of the active path, before the tail, in two queries: one finds blocks and ranks their
-messages (`chats.context.block_search`), the other reads what of them is shown. `engine.context.ranking` decides which
+messages (`chats.context.block_search`), the other reads what of them is shown (two if that are not only words of people). `engine.context.ranking` decides which
 messages matter. Nothing of another chat is ever found.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 from django.utils import timezone
 
+from accounts.tenant_rows import NOBODY
+from amber.lib.database.array_literals import array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.context.block_search import CutBlock, PathSearch, rank_path
 from chats.messages.block_words import asked_of
 from chats.models import MessageBlock
+from engine.context.blocks import said_line
 from engine.context.pieces import WHOLE_CHARS, MessagePiece, read_pieces, show, whole_piece
 from engine.context.ranking import is_related, worth_showing
 from engine.context.recall import choose
@@ -29,10 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-UNTRUSTED_ROLES: Final = (
-    f"{{{','.join(role for role, facts in ROLES.items() if facts.is_untrusted)}}}"
-)
-"""As Postgres writes an array."""
+UNTRUSTED_ROLES: Final = array_literal(role for role, facts in ROLES.items() if facts.is_untrusted)
 
 MOST_LEFT_OUT: Final = 20
 """Blocks named as relevant, but left out."""
@@ -40,14 +40,15 @@ MOST_LEFT_OUT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What of one block is shown: its `pieces`, of these messages, and their relevance, 0 to 1.
+    """What of one block is shown: its `pieces` by their places, with their texts, of these messages, and their
+    relevance, 0 to 1.
 
     `is_untrusted`: one of the messages is what a stranger wrote (a file, a tool's result).
     """
 
     id: UUID
-    block_content: str
     pieces: Mapping[int, MessagePiece]
+    texts: Mapping[int, str]
     message_ids: Sequence[UUID]
     relevance: float
     is_untrusted: bool = False
@@ -57,12 +58,18 @@ class Recalled:
         return self.text_in(UTC)
 
     @property
+    def said_between(self) -> tuple[int, int]:
+        """When the first and the last of it was said, in seconds since 1970."""
+        said = [piece.said for piece in self.pieces.values()]
+        return min(said), max(said)
+
+    @property
     def from_at(self) -> datetime:
-        return datetime.fromtimestamp(min(piece.said for piece in self.pieces.values()), UTC)
+        return datetime.fromtimestamp(self.said_between[0], UTC)
 
     @property
     def until_at(self) -> datetime:
-        return datetime.fromtimestamp(max(piece.said for piece in self.pieces.values()), UTC)
+        return datetime.fromtimestamp(self.said_between[1], UTC)
 
     @property
     def tokens(self) -> int:
@@ -70,7 +77,7 @@ class Recalled:
 
     def text_in(self, zone: tzinfo) -> str:
         """Return the text as the model reads it, times in this zone."""
-        return show(self.block_content, self.pieces.values(), zone)
+        return show(zip(self.pieces.values(), self.texts.values(), strict=True), zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,31 +139,102 @@ def recall(
     others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
     return Recall(
         taken=[
-            Recalled(cut[number].id, content, shown[number], ids, relevances[number], is_untrusted)
-            for number, content, ids, is_untrusted in _read_shown(shown, cut)
+            Recalled(
+                cut[number].id,
+                shown[number],
+                found.texts,
+                found.message_ids,
+                relevances[number],
+                found.is_untrusted,
+            )
+            for number, found in _read_shown(shown, cut).items()
         ],
         left_out=list(others)[:MOST_LEFT_OUT],
     )
 
 
-def _read_shown(
-    shown: Mapping[int, Mapping[int, MessagePiece]], cut: Sequence[CutBlock]
-) -> list[Any]:
-    """Read the blocks that are shown, in order: number, text, the ids of the messages shown, and whether a
-    stranger wrote one of them. One query."""
-    messages = {
+class _ShownTexts(NamedTuple):
+    """The texts of a block's pieces by their places, and the messages that they are of."""
+
+    texts: Mapping[int, str]
+    message_ids: Sequence[UUID]
+    is_untrusted: bool = False
+
+
+_Shown = Mapping[int, Mapping[int, MessagePiece]]
+"""The pieces that are shown by their blocks' numbers, in the order of the conversation, and their places."""
+
+
+def _read_shown(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
+    """Read what is shown of blocks, in order, without those that have been deleted meanwhile: one query, and another if
+    it is not only what somebody said."""
+    said = _read_said(shown, cut)
+    rest = {number: pieces for number, pieces in shown.items() if number not in said}
+    found = said | _read_blocks(rest, cut) if rest else said
+    return {number: found[number] for number in sorted(found)}
+
+
+def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
+    """Return what messages tell of the blocks, where all that is shown was said by somebody.
+
+    A block's text is ten times as long. It is not needed where a message makes the line of the length that was sealed.
+    """
+    messages = [*_messages_of(shown)]
+    if not messages:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_SAID_SQL, _as_arrays(messages, cut))
+        said = {
+            (number, place): (message_id, said_line(role, content))
+            for number, place, message_id, role, content in cursor.fetchall()
+        }
+    found = {}
+    for number, pieces in shown.items():
+        texts: dict[int, str] = {}
+        ids: dict[UUID, None] = {}
+        for place, piece in pieces.items():
+            message_id, line = said.get((number, piece.message + 1), (NOBODY, ""))
+            start, end = cut[number].span_of(place)
+            if len(line) != end - start:
+                break
+            texts[place] = line[piece.start - start : piece.end - start]
+            ids[message_id] = None
+        else:
+            found[number] = _ShownTexts(texts, [*ids])
+    return found
+
+
+def _read_blocks(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
+    """Return what the blocks themselves tell."""
+    with connection.cursor() as cursor:
+        arrays = _as_arrays([*_messages_of(shown)], cut)
+        cursor.execute(_SHOWN_SQL, [*arrays, UNTRUSTED_ROLES])
+        return {
+            number: _ShownTexts(_texts_in(content, shown[number]), ids, is_untrusted)
+            for number, content, ids, is_untrusted in cursor.fetchall()
+        }
+
+
+def _messages_of(shown: _Shown) -> dict[tuple[int, int], None]:
+    """Return the messages that are shown, each once: the block's number, and the place in it from 1."""
+    return {
         (number, 0 if piece.end == WHOLE_CHARS else piece.message + 1): None
         for number, pieces in shown.items()
         for piece in pieces.values()
     }
-    with connection.cursor() as cursor:
-        # As literals: to dump arrays of a hundred values each takes as long as to find them.
-        numbers = f"{{{','.join([str(number) for number, _ in messages])}}}"
-        blocks = f"{{{','.join([cut[number].id.hex for number, _ in messages])}}}"
-        places = f"{{{','.join([str(place) for _, place in messages])}}}"
-        cursor.execute(_SHOWN_SQL, [numbers, blocks, places, UNTRUSTED_ROLES])
-        found: list[Any] = cursor.fetchall()
-        return found
+
+
+def _as_arrays(messages: Sequence[tuple[int, int]], cut: Sequence[CutBlock]) -> list[str]:
+    """Return the numbers, blocks and places."""
+    return [
+        array_literal(number for number, _ in messages),
+        array_literal(cut[number].id for number, _ in messages),
+        array_literal(place for _, place in messages),
+    ]
+
+
+def _texts_in(content: str, pieces: Mapping[int, MessagePiece]) -> dict[int, str]:
+    return {place: content[piece.start : piece.end] for place, piece in pieces.items()}
 
 
 def _rerank(
@@ -202,7 +280,7 @@ def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
     pieces = {place: known[place] for place in shown if place < len(known)}
     messages = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
     told = list(messages) if row.pieces else row.messages
-    return Recalled(row.pk, row.full_content, pieces, told, 1.0)
+    return Recalled(row.pk, pieces, _texts_in(row.full_content, pieces), told, 1.0)
 
 
 def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
@@ -211,6 +289,13 @@ def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
     whole = whole_piece(block_tokens=row.tokens, from_at=row.from_at)
     return [whole]
 
+
+_SAID_SQL: Final = """
+SELECT shown.number, shown.place, m.id, m.role, m.content
+FROM unnest(%s::int[], %s::uuid[], %s::int[]) AS shown (number, block, place)
+JOIN chats_messageblock AS b ON b.id = shown.block
+JOIN chats_chatmessage AS m ON m.id = b.messages[shown.place]
+"""
 
 # A block that was not cut yet is shown whole, with all of its messages: that is place 0. Roles as one value, so that the
 # statement, and its plan, is the same for any number of them.

@@ -7,17 +7,18 @@ What was said before is recalled by relevance (`chats.context.recall`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
 from chats.messages import transcript
-from chats.messages.block_paths import newest_blocks
 from chats.messages.hidden_fields import open_fields
 from chats.messages.tool_calls import read_call
 from chats.messages.turn_messages import entries_of_turn
 from chats.models import ChatMessage, Turn
-from engine.context.blocks import tail_start
+from engine.context.blocks import SealedBlock, tail_start
 from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageFields, MessageRole
 from engine.provider_fields import returned_to
 from engine.tool_calls import CallFields
@@ -63,12 +64,14 @@ class Tail:
             read_files(unread)
 
 
-def read_tail(turn: Turn) -> Tail:
-    """Return the newest messages within the tail's budget: two queries, four when it is cut."""
+def read_tail(turn: Turn, blocks: Sequence[SealedBlock]) -> Tail:
+    """Return the newest messages within the tail's budget: one query, three when it is cut.
+
+    `blocks` are the newest ones of the turn's path, oldest first, at least `blocks_in` if there are so many.
+    """
     if turn.chat is None:
         return Tail(_stateless_messages(turn))
     limit_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
-    blocks = newest_blocks(turn, _blocks_in(limit_tokens))
     start = tail_start(blocks, limit_tokens=limit_tokens)
     found = transcript.path(
         turn.chat.pk,
@@ -77,6 +80,7 @@ def read_tail(turn: Turn) -> Tail:
         max_bytes=limit_tokens * BYTES_PER_TOKEN * (2 if start else 1),
         through=turn.question,
         brief=True,
+        author=turn.assistant,
     )
     if not found or found[0].parent_id is None:
         return Tail(found)
@@ -87,7 +91,7 @@ def read_tail(turn: Turn) -> Tail:
     return Tail(messages, opening, sealed_before=sealed_before, is_cut=True)
 
 
-def _blocks_in(limit_tokens: int) -> int:
+def blocks_in(limit_tokens: int) -> int:
     """Return how many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
     return limit_tokens // settings.AMBER_BLOCK_TOKENS + 2
 
@@ -131,21 +135,22 @@ def as_engine_message(
 ) -> Message:
     """Convert a row. `sender` marks the answering model, which only gets its own fields back;
     `shorten` cuts the text of a file."""
-    call = message.tool_call
+    role, call = message.role, message.tool_call
     of_message: MessageFields = {}
     of_call: CallFields = {}
     if stored := message.provider_fields:
         kept = open_fields(stored, message.organization_id)
         of_message, of_call = returned_to(sender, kept)
+    is_file = role == MessageRole.FILE
     return Message(
-        role=message.role,
-        content=message.content,
-        created_at=message.created_at,
-        assistant=_author(message),
-        tool_call=read_call(call, of_call) if call else None,
-        file=_attachment(message, vision=vision, shorten=shorten),
-        name=message.participant,
-        provider_fields=of_message,
+        role,
+        message.content,
+        message.created_at,
+        _author(message) if role == MessageRole.ASSISTANT else None,
+        read_call(call, of_call) if call else None,
+        _attachment(message, vision=vision, shorten=shorten) if is_file else None,
+        message.participant,
+        of_message,
     )
 
 
@@ -158,7 +163,7 @@ def posted_file(message: ChatMessage) -> File | None:
 
 def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Attachment | None:
     """Return what a `file` message shows; the text of a tool's file is not even loaded."""
-    file = message.file if message.role == MessageRole.FILE else None
+    file = message.file
     if file is None or file.is_expired:
         return None
     if message.tool_call:
@@ -168,7 +173,10 @@ def _attachment(message: ChatMessage, *, vision: bool, shorten: Shorten) -> Atta
 
 
 def _author(message: ChatMessage) -> Author | None:
-    if not message.assistant_id or message.role != MessageRole.ASSISTANT:
-        return None
     written_by = message.assistant
-    return written_by and Author(str(written_by.pk), written_by.name, written_by.description)
+    return written_by and _make_author(written_by.pk, written_by.name, written_by.description)
+
+
+@lru_cache(maxsize=256)
+def _make_author(pk: UUID, name: str, description: str) -> Author:
+    return Author(str(pk), name, description)

@@ -4,7 +4,6 @@ This is updated with each jump of the leaf, so that text of an abandoned branch 
 the very turn that an edit starts. Appending to the path changes nothing and costs nothing.
 """
 
-from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -12,7 +11,6 @@ from django.db.models import QuerySet
 
 from amber.lib.database.cached_sql import cache_sql
 from chats.models import ChatMessage, MessageBlock, Turn
-from engine.context.blocks import SealedBlock
 
 # `up` climbs from the leaf to the nearest message that ends a block; `chain` goes on from there by
 # the blocks' own links. Blocks off the chain are unmarked, and only rows that change are written.
@@ -64,18 +62,21 @@ def _last(*, chat_id: UUID) -> QuerySet[MessageBlock]:
     return active.defer("full_content", "vector", "search").order_by("-last_position")[:1]
 
 
-def newest_blocks(turn: Turn, count: int) -> list[SealedBlock]:
-    """Return the last blocks of the turn's path, oldest first. One query.
-
-    A turn whose tip is no longer the active leaf gets an empty list: its tail is read by size.
-    """
+def path_of_blocks(turn: Turn) -> UUID | None:
+    """Return the chat whose marked blocks are the turn's path; None if its tip is no longer the active leaf: its tail
+    is read by size."""
     if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
-        return []
-    return [SealedBlock(*row) for row in reversed(_newest(count, chat_id=turn.chat.pk))]
+        return None
+    return turn.chat.pk
 
 
-@cache_sql
-def _newest(count: int, /, *, chat_id: UUID) -> QuerySet[MessageBlock, tuple[Any, ...]]:
-    active = MessageBlock.objects.filter(chat=chat_id, on_active_path=True)
-    fields = ("first_position", "last_position", "tokens_before", "tokens")
-    return active.order_by("-last_position").values_list(*fields)[:count]
+def newest_blocks_sql(count: int) -> str:
+    """Return the last blocks of the path of `%(chat)s` as an expression: numbers of `SealedBlock`, newest first.
+
+    The chat is hidden from the planner: what it knows of one would make a plan for each look cheaper than the one that
+    is kept.
+    """
+    return f"""ARRAY(
+        SELECT ARRAY[first_position, last_position, tokens_before, tokens] FROM chats_messageblock
+        WHERE chat_id = (SELECT %(chat)s::uuid) AND on_active_path ORDER BY last_position DESC LIMIT {count}
+    )"""  # noqa: S608  (a number)

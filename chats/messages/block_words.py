@@ -6,7 +6,7 @@ meant. Beside what was said a piece has the name of the assistant that said it, 
 for the dates it tells (`engine.text.dates`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from typing import Final
@@ -18,7 +18,7 @@ import regex  # type: ignore[import-untyped]
 from amber.lib.search.hybrid import MAX_WORDS, pool_word
 from amber.lib.search.languages import common_words, language_of
 from amber.lib.search.stems import forms_asked, stem, with_irregular
-from amber.lib.search.words import asked_words, stored_words, word_literal
+from amber.lib.search.words import asked_words, stored_word, stored_words, word_literal
 from chats.models import ChatMessage
 from engine.context.blocks import Spoken
 from engine.context.pieces import MessagePiece, date_words_of
@@ -167,46 +167,48 @@ def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
     return [f"{mine} & ({' | '.join(some)})" for some in forms]
 
 
+def lexemes_of(asked: Asked) -> list[str]:
+    """Return all words of a block's index that may matter to a question; who said what only if it has a name."""
+    words = [*chain.from_iterable(map(asked.forms_of, asked.all_words))]
+    if asked.names:
+        forms = chain.from_iterable(map(asked.forms_of, asked.names))
+        words += [*map(called_word, forms), *map(said_by, SPEAKERS)]
+    return [*map(stored_word, words)]
+
+
 def stored_forms(asked: Asked) -> dict[str, list[str]]:
-    """Return each word asked for with its forms, as a block's `search` column writes them."""
-    return {word: [word_literal(form) for form in asked.forms_of(word)] for word in asked.all_words}
+    """Return the words asked for by the beginnings of what a block's `search` column holds them as."""
+    return _by_beginning((form, word) for word in asked.all_words for form in asked.forms_of(word))
 
 
 def stored_calls(asked: Asked) -> dict[str, list[str]]:
-    """Return each name asked for with the words of pieces that call somebody so, as `stored_forms` does."""
-    return {
-        name: [word_literal(called_word(form)) for form in asked.forms_of(name)]
-        for name in asked.names
-    }
+    """Return the names asked for by the words of pieces that call somebody so, as `stored_forms` does."""
+    return _by_beginning(
+        (called_word(form), name) for name in asked.names for form in asked.forms_of(name)
+    )
 
 
 def stored_speech() -> dict[str, list[str]]:
-    """Return each speaker with the word of pieces that they said, as `stored_forms` does."""
-    return {speaker: [word_literal(said_by(speaker))] for speaker in SPEAKERS}
+    """Return the speakers by the words of pieces that they said, as `stored_forms` does."""
+    return _by_beginning((said_by(speaker), speaker) for speaker in SPEAKERS)
 
 
-def places_in(search: str, forms: Mapping[str, Sequence[str]]) -> dict[str, Sequence[int]]:
-    """Return the places of words among a block's pieces, from 0, read from its `search` column.
+def _by_beginning(forms: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    by_beginning: dict[str, list[str]] = {}
+    for form, word in forms:
+        by_beginning.setdefault(word_literal(form)[:-1], []).append(word)
+    return by_beginning
+
+
+def places_in(search: str, stored: Mapping[str, Sequence[str]]) -> dict[str, Sequence[int]]:
+    """Return the places of words among a block's pieces, from 0, read from its `search` column: 'cat':2,13 'dog':1.
 
     A block that was indexed before there were pieces has no places: its words lie in its one piece.
     """
     found: dict[str, Sequence[int]] = {}
-    for word, literals in forms.items():
-        having = [places for each in literals if (places := _places_of_literal(search, each))]
-        if having:
-            found[word] = having[0] if len(having) == 1 else sorted({*chain(*having)})
+    for entry in search.split(" "):  # no word has one
+        beginning, behind, numbers = entry.rpartition("':")
+        for word in stored.get(beginning if behind else entry[:-1], ()):
+            places = [number - 1 for number in orjson.loads(f"[{numbers if behind else 1}]")]
+            found[word] = sorted({*found[word], *places}) if word in found else places
     return found
-
-
-def _places_of_literal(search: str, literal: str) -> list[int]:
-    at = search.find(literal)
-    while at > 0 and search[at - 1] != " ":
-        at = search.find(literal, at + 1)
-    if at < 0:
-        return []
-    behind = at + len(literal)
-    if not search.startswith(":", behind):
-        return [0]
-    end = search.find(" ", behind)
-    numbers = search[behind + 1 : end if end > 0 else None]
-    return [number - 1 for number in orjson.loads(f"[{numbers}]")]

@@ -5,6 +5,7 @@ agree.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, cast
 from uuid import UUID
 
@@ -47,7 +48,7 @@ _BRIEF = (
 
 
 def _path_sql(columns: str) -> str:
-    """Return the query for a path.
+    """Return the query for a path, in no order.
 
     The recursion carries the columns: a join after it makes the planner scan the whole table.
     """
@@ -62,7 +63,7 @@ WITH RECURSIVE path AS (
     WHERE path.depth < %(messages)s AND (path.bytes < %(bytes)s OR m.position >= %(through)s)
         AND m.position >= %(from)s
 )
-SELECT {columns} FROM path ORDER BY depth DESC
+SELECT {columns} FROM path
 """  # noqa: S608  (no value is formatted in)
 
 
@@ -103,13 +104,14 @@ def path(
     from_position: int = 0,
     through: ChatMessage | None = None,
     brief: bool = False,
+    author: Assistant | None = None,
 ) -> list[ChatMessage]:
     """Return the messages from `leaf_id` towards the root, oldest first, with assistant and file.
 
     It stops at `max_messages`, at `from_position`, or after the message that reaches `max_bytes` of
     text, but not before `through`, a message of the path. Costs one query over what it returns (and
     one each for assistants and files), however long the chat. `brief` rows hold what a context
-    needs and take half the time.
+    needs and take half the time. Answers of `author`, who is loaded already, need no look-up.
     """
     if leaf_id is None:
         return []
@@ -122,7 +124,8 @@ def path(
         "from": from_position,
     }
     found = raw_rows(ChatMessage, _BRIEF_SQL if brief else _PATH_SQL, limits)
-    attach_related(found)
+    found.sort(key=attrgetter("position"))  # cheaper here: Postgres would copy the texts
+    attach_related(found, author)
     return found
 
 
@@ -173,21 +176,36 @@ def _message_rows(message_id: UUID) -> list[ChatMessage]:
     return list(ChatMessage.objects.filter(pk=message_id))
 
 
-def attach_related(messages: Sequence[ChatMessage]) -> None:
-    """Load assistants and files of these rows: at most two queries.
+def attach_related(messages: Sequence[ChatMessage], author: Assistant | None = None) -> None:
+    """Load assistants and files of these rows: at most two queries; of answers of `author` none.
 
     Texts of files are loaded only if somebody posted one: those of tools are not read, and may be
     long.
     """
-    if any(m.assistant_id for m in messages):
+    if written := _attach_author(messages, author):
         known = Assistant.objects.only("id", "name", "description", "hide_reasoning")
         authors = Prefetch("assistant", known)
         with for_whole_organization():  # also those that were closed to the person meanwhile
-            prefetch_related_objects(list(messages), authors)
+            prefetch_related_objects(written, authors)
     if any(m.file_id for m in messages):
         is_read = any(m.role == MessageRole.FILE and not m.tool_call for m in messages)
         files = File.objects.all() if is_read else File.objects.defer("text")
         prefetch_related_objects(list(messages), Prefetch("file", files))
+
+
+def _attach_author(messages: Sequence[ChatMessage], author: Assistant | None) -> list[ChatMessage]:
+    """Give the author's answers their author; return those of others."""
+    written = [m for m in messages if m.assistant_id]
+    if author is None:
+        return written
+    others = []
+    field = ChatMessage._meta.get_field("assistant")
+    for message in written:
+        if message.assistant_id == author.pk:
+            field.set_cached_value(message, author)
+        else:
+            others.append(message)
+    return others
 
 
 def opening(message: ChatMessage) -> list[ChatMessage]:

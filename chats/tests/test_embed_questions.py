@@ -14,8 +14,10 @@ from chats.context import gathering, question_embedding
 from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import PendingEmbedding
 from chats.context.tail import read_tail
+from chats.digest.blocks import seal
 from chats.models import ChatMessage
-from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
+from chats.tests.rows import converse, new_assistant, new_chat
+from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
 from engine.events import TurnStatus
 from engine.provider.faults import fault
 from engine.provider.model import Usage
@@ -147,9 +149,9 @@ def test_the_embedder_is_asked_before_the_tail_is_read(
     new_model()
     begun: list[bool] = []
 
-    def watched(turn):
+    def watched(turn, blocks):
         begun.append(embedder.begun.wait(5))
-        return read_tail(turn)
+        return read_tail(turn, blocks)
 
     monkeypatch.setattr(gathering, "read_tail", watched)
     turn = ask(alice, content="What do I keep in Kent?")
@@ -157,6 +159,30 @@ def test_the_embedder_is_asked_before_the_tail_is_read(
     assert begun == [True]
     assert [m["id"] for m in turn.manifest["memories"]]
     assert turn.manifest["question_embedded_late_ms"] is None
+
+
+def test_in_a_long_chat_the_embedder_is_asked_before_the_tail_is_read(
+    alice, new_model, row, embedder, monkeypatch, settings
+):
+    settings.AMBER_BLOCK_TOKENS, settings.AMBER_CONTEXT_TAIL_TOKENS = 50, 200
+    new_model()
+    chat = new_chat(alice, assistant=new_assistant(alice))
+    converse(chat, *(f"The bees of hive {n} are out, the lime trees flower." for n in range(40)))
+    assert seal(chat.pk)
+    embedder.asked.clear()
+    embedder.begun.clear()
+    begun: list[bool] = []
+
+    def watched(turn, blocks):
+        begun.append(embedder.begun.wait(5))
+        return read_tail(turn, blocks)
+
+    monkeypatch.setattr(gathering, "read_tail", watched)
+    chat.refresh_from_db()
+    turn = ask_in(chat, alice, "Which trees flower near the hive?")
+    assert run(turn) == TurnStatus.COMPLETED
+    assert begun == [True]
+    assert embedder.asked == ["Which trees flower near the hive?"]
 
 
 def test_small_talk_is_not_embedded(alice, new_model, known, embedder):

@@ -70,6 +70,29 @@ def test_only_the_branch_of_the_turn(chat):
     assert ("assistant", "one") not in asked(prepare(chat))
 
 
+def test_who_answers_is_not_read_again_but_others_who_answered_are(chat, alice):
+    other = new_assistant(alice, name="Otto", description="a parrot")
+    say(chat, "Hi")
+    say(chat, "Hello", role="assistant", assistant=chat.assistant)
+    say(chat, "And who are you?")
+    with CaptureQueriesContext(connection) as queries:
+        assert ("assistant", "Hello") in asked(prepare(chat, status="completed"))
+    assert not any('"assistants_assistant"."id" IN' in query["sql"] for query in queries)
+    say(chat, "Polly", role="assistant", assistant=other)
+    say(chat, "Sure?")
+    told = asked(prepare(chat))
+    assert any("name is 'Otto' and the description is 'a parrot'" in text for _, text in told)
+
+
+def test_what_may_be_searched_and_where_the_tail_begins_take_one_query(chat):
+    converse(chat, "Hi", "Hello", "Which time?")
+    with CaptureQueriesContext(connection) as queries:
+        prepare(chat)
+    reads = [query["sql"] for query in queries if "chats_messageblock" in query["sql"]]
+    assert len(reads) == 1
+    assert "memory_memory" in reads[0]
+
+
 # -- Prompts ---------------------------------------------------------------------------------------
 
 

@@ -7,22 +7,31 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
+from chats.context import block_search
 from chats.context.block_search import PathSearch
 from chats.context.recall import Recall, find_messages, recall
 from chats.context.search_tool import search_conversation
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
 from chats.messages import transcript
-from chats.messages.block_words import INDEX_VERSION, asked_of, chat_word, places_in
+from chats.messages.block_words import (
+    INDEX_VERSION,
+    asked_of,
+    chat_word,
+    lexemes_of,
+    places_in,
+)
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn
 from chats.tests.runs import ask_in, prepared_for
 from engine.context.blocks import Spoken
-from engine.context.pieces import FIELDS, read_pieces
+from engine.context.pieces import FIELDS, read_pieces, show
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.personas import Persona
 from tests.tenants import for_organization
@@ -233,10 +242,12 @@ def test_a_block_that_reaches_into_the_tail_is_not_recalled(chat):
         ("'at':1 'cat':7", [6]),
         ("'at' 'cat' 'dog'", [0]),
         ("'bobcat':1 'catalogue':2", None),
+        ("'at'':' 'cat':7", [6]),
+        ("", None),
     ],
 )
 def test_the_places_of_a_word_are_read_from_the_index(search, places):
-    assert places_in(search, {"cat": ["'cat'"]}).get("cat") == places
+    assert places_in(search, {"'cat": ["cat"]}).get("cat") == places
 
 
 def test_a_long_answer_is_shown_in_part(chat):
@@ -248,6 +259,68 @@ def test_a_long_answer_is_shown_in_part(chat):
     text = "\n".join(block.content for block in found.taken)
     assert "Biscuit" in text
     assert "Paragraph 1 " not in text
+
+
+def texts_of_blocks(found: Recall) -> list[str]:
+    """What is shown of each block, cut out of the block's own text."""
+    rows = MessageBlock.objects.in_bulk([block.id for block in found.taken])
+    return [
+        show([(p, rows[block.id].full_content[p.start : p.end]) for p in block.pieces.values()])
+        for block in found.taken
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        FACT,
+        f"  \n{FACT}\n\nShe found it.  \n",
+        "\n\n".join(f"Paragraph {n} is about Clara's cat and rain. " * 12 for n in range(8)),
+        f"克拉拉：{FACT} — 🐈 " * 30,
+    ],
+)
+def test_what_was_said_is_shown_as_it_was_sealed_but_read_from_the_messages(chat, said):
+    talk(chat, 60, (40, said), (61, FACT))
+    seal(chat.pk)
+    with CaptureQueriesContext(connection) as queries:
+        found = ask(chat, "What is the name of Clara's cat?")
+    assert "cat" in texts_of_blocks(found)[0]
+    assert [block.content for block in found.taken] == texts_of_blocks(found)
+    assert not any("full_content" in query["sql"] for query in queries)
+
+
+def test_what_was_not_said_or_is_no_longer_what_was_sealed_is_read_from_the_block(chat):
+    rows = talk(chat, 60, (40, FACT), (60, FACT), (80, FACT))
+    call = {"id": "c1", "name": "find", "arguments": "{}", "reply_id": None}
+    ChatMessage.objects.filter(pk=rows[40].pk).update(role="tool", tool_call=call)
+    seal(chat.pk)
+    ChatMessage.objects.filter(pk=rows[60].pk).update(content="Something else by now.")
+    found = ask(chat, "What is the name of Clara's cat?")
+    assert {rows[n].pk for n in (40, 60, 80)} <= {*shown(found)}
+    assert [block.content for block in found.taken] == texts_of_blocks(found)
+    assert f"find returned: {FACT}" in "".join(block.content for block in found.taken)
+    strange = [block for block in found.taken if rows[40].pk in block.message_ids]
+    assert [block.is_untrusted for block in strange] == [True]
+
+
+def test_only_the_words_asked_for_leave_the_index(chat, monkeypatch):
+    talk(chat, 60, (4, "Thanks, Clara!"), (40, FACT), (44, "Thanks, Clara!"))
+    seal(chat.pk)
+    indexes: list[str] = []
+
+    def note(row: Any) -> Any:
+        indexes.append(row.search)
+        return cut_block(row)
+
+    cut_block = block_search._cut_block
+    monkeypatch.setattr(block_search, "_cut_block", note)
+    ask(chat, "Which cat has Clara adopted?")
+    asked = asked_of("Which cat has Clara adopted?", date(2026, 1, 1))
+    words = {entry.rpartition(":")[0].strip("'") for index in indexes for entry in index.split()}
+    assert {"cat", "clara", "@to:clara", "@by:user"} <= words <= {*lexemes_of(asked)}
+    assert not any(
+        word.startswith("@") for word in lexemes_of(replace(asked, names=(), dates=(), kinds=()))
+    )
 
 
 def test_what_is_left_out_for_the_budget_is_named(chat):

@@ -95,8 +95,13 @@ def line_of(message: Spoken) -> str:
         return f"File: {message.label}" + (f" ({text})" if text else "")
     if message.role == MessageRole.TOOL:
         return f"{message.label or 'Tool'} returned: {_shorten(text)}"
-    speaker = facts_of(message.role).speaker
-    is_said = speaker and text and message.role != MessageRole.TOOL_CALL
+    return said_line(message.role, message.content)
+
+
+def said_line(role: str, content: str) -> str:
+    """Return what somebody said as a block has it; empty if nobody speaks in this role, or they say nothing."""
+    speaker, text = facts_of(role).speaker, content.strip()
+    is_said = speaker and text and role != MessageRole.TOOL_CALL
     return f"{str(speaker).title()}: {text}" if is_said else ""
 
 

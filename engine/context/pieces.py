@@ -54,6 +54,8 @@ FIELDS: Final = 6
 WHOLE_CHARS: Final = 2**31
 """More than a block has."""
 
+START_AT: Final = 1
+END_AT: Final = 2
 TOKENS_AT: Final = 3
 WORDS_AT: Final = 4
 
@@ -106,25 +108,29 @@ def date_words_of(text: str, said_at: datetime) -> set[str]:
     return {*day_words(said_at.date()), *told_words(text, said_at.date())}
 
 
-def show(content: str, pieces: Iterable[MessagePiece], zone: tzinfo = UTC) -> str:
-    """Return the text of these pieces in order, with a mark for what is left out between them, and the
+def show(pieces: Iterable[tuple[MessagePiece, str]], zone: tzinfo = UTC) -> str:
+    """Return the texts of these pieces of a block in order, with a mark for what is left out between them, and the
     time wherever it is another."""
     shown = ""
     before: MessagePiece | None = None
-    for piece in sorted(pieces, key=lambda piece: piece.start):
+    for piece, text in sorted(pieces, key=lambda each: each[0].start):
         if before is not None:
-            shown += _between(content, before, piece, zone)
-        shown += content[piece.start : piece.end]
+            shown += _between(before, piece, zone)
+        shown += text
         before = piece
     return shown
 
 
-def _between(content: str, before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
+def _between(before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
     is_next = piece.start <= before.end + 1
     if piece.said - before.said >= SAME_TIME_SECONDS:
         time = f"({piece.said_at.astimezone(zone):%Y-%m-%d %H:%M})"
         return f"\n{time}\n" if is_next else f"\n{OMISSION}\n{time}\n"
-    return content[before.end : piece.start] if is_next else f"\n{OMISSION}\n"
+    if not is_next:
+        return f"\n{OMISSION}\n"
+    return "\n" * (
+        piece.start - before.end
+    )  # messages end with their line, parts of one follow at once
 
 
 def _spans(line: str) -> Iterator[tuple[int, int]]:

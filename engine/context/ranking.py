@@ -204,13 +204,24 @@ def rank_pieces(
     fused = _fuse(score[at], near, conversation.total)
     shares = _telling(lengths) * _said_by_named(blocks, offsets, {*speakers.values()})
     fused = np.where(fused > 0, fused * shares, fused)
-    best = np.argsort(-fused, kind="stable")[:MOST_RANKED]
-    of_block = np.searchsorted(offsets, best, side="right") - 1
-    places = (best - offsets[of_block]).tolist()
-    found = zip(of_block.tolist(), places, fused[best].tolist(), strict=True)
-    ranked = {(blocks[number].key, place): score for number, place, score in found if score > 0}
     evidence = _evidence(held[at], near, question, _trust(asked, conversation))
-    return Ranking(ranked, replace(evidence, names_speaker=bool(speakers)))
+    return Ranking(
+        _best_first(fused, blocks, offsets), replace(evidence, names_speaker=bool(speakers))
+    )
+
+
+def _best_first(
+    scores: "Numbers", blocks: Sequence[FoundBlock[Key]], offsets: "Places"
+) -> dict[tuple[Key, int], float]:
+    """Return the pieces that have a score, best first, with it."""
+    import numpy as np
+
+    best = np.argsort(-scores, kind="stable")[:MOST_RANKED]
+    best = best[scores[best] > 0]
+    of_block = np.searchsorted(offsets, best, side="right") - 1
+    keys = [blocks[number].key for number in of_block.tolist()]
+    places = (best - offsets[of_block]).tolist()
+    return dict(zip(zip(keys, places, strict=True), scores[best].tolist(), strict=True))
 
 
 def _telling(lengths: "Numbers") -> "Numbers":
@@ -379,5 +390,5 @@ def is_related(evidence: Evidence) -> bool:
 def worth_showing(ranking: Ranking[Key]) -> dict[tuple[Key, int], float]:
     """Return the pieces to show, best first, each with its share of the best score, 0 to 1."""
     best = max(ranking.scores.values(), default=0.0)
-    shares = {key: score / best for key, score in ranking.scores.items()}
-    return {key: share for key, share in shares.items() if share >= LEAST_SHARE}
+    scores = ranking.scores.items()
+    return {key: share for key, score in scores if (share := score / best) >= LEAST_SHARE}

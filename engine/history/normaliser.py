@@ -29,6 +29,7 @@ from engine.messages import (
     MessageRole,
     Part,
     ProviderMessage,
+    RoleFacts,
     SystemMessage,
     UserMessage,
     facts_of,
@@ -121,6 +122,11 @@ def _render(
     zone = time_zone(profile.time_zone)
     rendered: list[ProviderMessage] = []
     for message in messages:
+        facts = facts_of(message.role)
+        if facts.speaker and message.role != MessageRole.TOOL_CALL:
+            if not is_empty(message.content):
+                rendered += _render_words(message, facts, zone, responding_assistant_id)
+            continue
         match message.role:
             case MessageRole.FILE:
                 rendered += _render_file(message, profile)
@@ -128,31 +134,28 @@ def _render(
                 _add_call(rendered, message)
             case MessageRole.TOOL:
                 rendered.append(_render_result(message, profile.mark))
-            case MessageRole.KNOWLEDGE:
-                pass  # the last one is volatile, older ones are not repeated
             case _:
-                if not is_empty(message.content):
-                    rendered += _render_words(message, zone, responding_assistant_id)
+                pass  # of knowledge the last one is volatile, older ones are not repeated
     return rendered
 
 
 def _render_words(
-    message: Message, zone: tzinfo, responding_assistant_id: str | None
-) -> list[ProviderMessage]:
+    message: Message, facts: RoleFacts, zone: tzinfo, responding_assistant_id: str | None
+) -> Sequence[ProviderMessage]:
     """Render what somebody says, as the table of roles tells who does."""
-    facts = facts_of(message.role)
     prefix = sent_at(message.created_at, zone) if facts.is_stamped else ""
-    match facts.speaker:
-        case "user":
-            content = prefix + collapse_newlines(message.content)
-            return [{"role": "user", "content": content, **_name_field(message)}]
-        case "assistant":
-            content = prefix + message.content
-            return _render_answer(message, content, zone, responding_assistant_id)
-        case "system":
-            return [_system(prefix + message.content)]
-        case _:
-            return []
+    if facts.speaker == "assistant":
+        content = prefix + message.content
+        return _render_answer(message, content, zone, responding_assistant_id)
+    if facts.speaker == "system":
+        return (_system(prefix + message.content),)
+    question: UserMessage = {
+        "role": "user",
+        "content": prefix + collapse_newlines(message.content),
+    }
+    if message.name:
+        question["name"] = message.name
+    return (question,)
 
 
 def _render_answer(

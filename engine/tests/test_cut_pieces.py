@@ -1,6 +1,6 @@
 """Test that blocks are cut into messages, long ones into parts, and shown in order."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -38,6 +38,10 @@ def cut(run: list[Spoken]) -> list[MessagePiece]:
     return cut_run(run, lambda text: len(text.split()))
 
 
+def show_of(content: str, pieces: list[MessagePiece], zone: tzinfo = UTC) -> str:
+    return show([(piece, content[piece.start : piece.end]) for piece in pieces], zone)
+
+
 texts = st.text(st.sampled_from("abc .!\n。天气"), min_size=1, max_size=3_000)
 
 
@@ -56,18 +60,31 @@ def test_pieces_are_the_text_in_order_and_no_longer_than_allowed(contents):
         gaps = gaps[: piece.start] + gaps[piece.end :]
     assert not gaps.strip()
     if pieces:
-        assert show(content, pieces).split() == content.split()
+        assert show_of(content, pieces).split() == content.split()
+
+
+@settings(deadline=None)
+@given(st.lists(texts, max_size=4))
+def test_what_lies_between_pieces_that_follow_each_other_is_shown_as_it_was_said(contents):
+    run = said(*contents)
+    content = render(run)
+    pieces = cut(run)
+    for one, other in pairwise(pieces):
+        if other.start <= one.end + 1:
+            assert show_of(content, [one, other]) == content[one.start : other.end]
+    if all(other.start <= one.end + 1 for one, other in pairwise(pieces)):
+        assert show_of(content, pieces) == content
 
 
 def test_what_is_left_out_between_pieces_is_marked():
     run = said("one", "two", "three")
     first, _, third = cut(run)
-    assert show(render(run), [third, first]) == f"User: one\n{OMISSION}\nUser: three"
+    assert show_of(render(run), [third, first]) == f"User: one\n{OMISSION}\nUser: three"
 
 
 def test_another_time_is_told_in_the_readers_zone():
     run = said("one", "two", apart=timedelta(days=1))
-    shown = show(render(run), cut(run), ZoneInfo("Asia/Shanghai"))
+    shown = show_of(render(run), cut(run), ZoneInfo("Asia/Shanghai"))
     assert shown == "User: one\n(2026-03-02 17:00)\nAssistant: two"
 
 
@@ -87,7 +104,7 @@ def test_a_piece_survives_being_stored():
 
 def test_a_block_that_was_never_cut_is_one_piece():
     piece = whole_piece(block_tokens=40, from_at=START)
-    assert show("some text", [piece]) == "some text"
+    assert show_of("some text", [piece]) == "some text"
     assert piece.tokens == 40
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.text import dates
 from engine.text.dates import (
     HOW_MANY,
     WHEN,
@@ -102,3 +103,22 @@ def test_a_question_for_a_date_or_a_number_asks_for_what_tells_one():
     assert asked_kind("Wie viele Hunde hat sie?") == (HOW_MANY,)
     assert asked_kind("Who moved?") == ()
     assert set(told_words("She moved yesterday with 3 dogs.", TODAY)) >= {WHEN, HOW_MANY}
+
+
+_PARTS = (
+    "the day before yesterday last past night week weekend month year days weeks months years ago two a three 12 couple of"
+    " vor zwei tagen einer woche monaten jahren vorgestern gestern letzte letzten letztes wochenende monat jahr"
+    " позавчера вчера прошлой прошлую неделе недели месяц год две дня лет назад أول أمس الأسبوع الشهر العام السنة"
+    " الماضي الماضية 前天 昨天 昨晚 上 个 星期 周 月 上周三 去年 两 三 天 年 以 前 Иван Ann 天气"
+)
+
+
+@given(
+    st.lists(st.sampled_from(_PARTS.split()), max_size=6), st.sampled_from(("", " ")), st.booleans()
+)
+def test_what_is_looked_for_first_is_in_every_date_that_is_found(parts, between, upper):
+    text = between.join(parts).upper() if upper else between.join(parts)
+    if dates._AGO.search(text):
+        assert dates._MAYBE_AGO.search(text)
+    if any(pattern.search(text) for pattern, _, _ in dates._RELATIVE):
+        assert dates._MAYBE_RELATIVE.search(text)

@@ -101,6 +101,8 @@ _AGO = re.compile(
     rf"|{_NUMBER}个?(天|周|星期|月|年)以?前",
     re.IGNORECASE,
 )
+_MAYBE_AGO = re.compile("ago|vor|назад|前", re.IGNORECASE)
+"""Each of its matches has one of these: to look for them takes a tenth of the time, or less."""
 _UNITS: Final = {
     **dict.fromkeys(("day", "tag", "дн", "ден", "天"), "day"),
     **dict.fromkeys(("week", "woche", "недел", "周", "星期"), "week"),
@@ -134,6 +136,9 @@ _RELATIVE: Final[list[tuple[re.Pattern[str], str, int]]] = [
         ),
     )
 ]
+_MAYBE_RELATIVE = re.compile(
+    "yesterday|last|gestern|letzte|вчера|прошл|أمس|الماضي|前天|昨|上|去年", re.IGNORECASE
+)
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year)\b|\bwann\b|\bкогда\b|متى|什么时候|哪[天年]|几月|何时",
     re.IGNORECASE,
@@ -218,6 +223,8 @@ def _find_chinese(text: str, today: date) -> Iterator[_Found]:
 
 
 def _find_ago(text: str, today: date) -> Iterator[_Found]:
+    if not _MAYBE_AGO.search(text):
+        return
     for match in _AGO.finditer(text):
         count, unit = (part.lower() for part in match.groups() if part)
         many = int(count) if count.isdigit() else _NUMBERS[count]
@@ -225,6 +232,8 @@ def _find_ago(text: str, today: date) -> Iterator[_Found]:
 
 
 def _find_relative(text: str, today: date) -> Iterator[_Found]:
+    if not _MAYBE_RELATIVE.search(text):
+        return
     for pattern, unit, count in _RELATIVE:
         for match in pattern.finditer(text):
             yield _words_ago(today, unit, count), *match.span()

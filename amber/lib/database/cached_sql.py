@@ -52,14 +52,19 @@ class CachedSql(Generic[Arguments, Found]):
 
     def __init__(self, build: Callable[Arguments, "QuerySet[Any, Found]"]) -> None:
         self._build: Callable[..., QuerySet[Any, Found]] = build
-        self._statements: dict[tuple[Any, ...], _Statement] = {}
+        self._statements: dict[tuple[Any, ...], CachedStatement] = {}
         update_wrapper(self, build)
 
-    def __call__(self, *shape: Arguments.args, **values: Arguments.kwargs) -> list[Found]:
-        """Return the rows, in one query."""
+    def built(self, *shape: Arguments.args, **values: Arguments.kwargs) -> "CachedStatement":
+        """Return the statement, for a query of which it is a part. The values are only looked at for their names."""
         statement = self._statements.get(shape)
         if statement is None:
             statement = self._statements[shape] = _statement(self._build, shape, values)
+        return statement
+
+    def __call__(self, *shape: Arguments.args, **values: Arguments.kwargs) -> list[Found]:
+        """Return the rows, in one query."""
+        statement = self.built(*shape, **values)
         with connection.cursor() as cursor:
             cursor.execute(statement.sql, statement.params(values))
             return cast(list[Found], statement.rows(cursor.fetchall()))
@@ -115,7 +120,7 @@ def _convert_row(fetched: DbRow, converters: Sequence[_Converters]) -> DbRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
+class CachedStatement:
     """A built statement: `places` are the parameters that a call fills in; the rest is constant."""
 
     sql: str
@@ -136,7 +141,7 @@ class _Statement:
 
 def _statement(
     build: Callable[..., "QuerySet[Any, Any]"], shape: tuple[Any, ...], names: Iterable[str]
-) -> _Statement:
+) -> CachedStatement:
     types = get_type_hints(build)
     stand_ins = {name: _STAND_INS[types[name]](number) for number, name in enumerate(names)}
     queryset = build(*shape, **stand_ins)
@@ -147,7 +152,7 @@ def _statement(
         raise TypeError(f"Not in the statement as they were given: {', '.join(sorted(lost))}.")
     expressions = [selected[0] for selected in compiler.select]
     converters = compiler.get_converters(expressions).items()
-    return _Statement(
+    return CachedStatement(
         sql=sql,
         constants=params,
         places=places,

@@ -182,6 +182,11 @@ def word_literal(word: str) -> str:
     return _quote(_cut(word))
 
 
+def stored_word(word: str) -> str:
+    """Return a word as indexes hold it, with nothing quoted."""
+    return _cut(word)
+
+
 def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
     """Yield (token, position); positions count words from 1 and stop growing at MAX_POSITION."""
     position = 0
