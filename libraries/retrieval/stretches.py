@@ -11,23 +11,18 @@ Sentences are not cut, nor are code, tables and lists, up to PIECE_CHARS; what i
 colon) stays with them. What this does to recall and precision of the text shown is in docs/retrieval.md. Pure.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from amber.lib.search.languages import language_of
-from amber.lib.search.stems import stem
+from amber.lib.search.stems import stems_among
 from amber.lib.search.words import stored_words
 from engine.relevance.nearness import damping, spread_out
 from libraries.chunking.text_blocks import BlockKind
 from libraries.chunking.text_pieces import Boundary, Piece, pieces_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
 
 NEARNESS: Final = tuple((2 / 3) ** distance for distance in range(7))
 """What a word counts in the sentence that has it, and up to six sentences away: as far as a chunk reaches. Compared with
@@ -127,47 +122,64 @@ def choose_stretches(
 
 def _rank_sentences(runs: Sequence[FoundRun], weights: Mapping[str, float]) -> list[_Sentences]:
     """Cut the runs, and score what they are cut into: by words with their neighbours, and by chunks."""
-    import numpy as np
-
     cut = [_spans(run.text) for run in runs]
-    words_of = [
-        [list(stored_words(run.text[start:end])) for start, end in spans]
+    words = [
+        [tuple(stored_words(run.text[start:end])) for start, end in spans]
         for run, spans in zip(runs, cut, strict=True)
     ]
-    lengths = [np.array([max(len(words), 1) for words in each], float) for each in words_of]
-    mean = float(np.concatenate(lengths).mean()) if lengths else 1.0
+    scores = _score_words(words, weights)
     ranked = []
-    for run, spans, words, long in zip(runs, cut, words_of, lengths, strict=True):
-        chunks = [_chunk_at(run, start, end) for start, end in spans]
-        strengths = np.array([chunk.strength for chunk in chunks])
-        scores = _score_words(words, weights, damping(long, mean))
-        scores *= 1 - CHUNK_SHARE + CHUNK_SHARE * strengths**2
-        ranked.append(_Sentences(spans, scores.tolist(), chunks))
+    for run, spans in zip(runs, cut, strict=True):
+        by_rank = sorted(run.chunks, key=lambda chunk: chunk.rank)
+        chunks = [_chunk_at(by_rank, start, end) or run.chunks[0] for start, end in spans]
+        own = [
+            next(scores) * (1 - CHUNK_SHARE + CHUNK_SHARE * chunk.strength**2) for chunk in chunks
+        ]
+        ranked.append(_Sentences(spans, own, chunks))
     return ranked
 
 
 def _score_words(
-    sentences: Sequence[Sequence[str]], weights: Mapping[str, float], worth: "Numbers"
-) -> "Numbers":
-    """Return what the question's words count in each sentence."""
+    runs: Sequence[Sequence[Sequence[str]]], weights: Mapping[str, float]
+) -> Iterator[float]:
+    """Yield what the question's words count in each sentence of the runs: all are computed at once, with
+    so much between two runs that none reaches the other."""
     import numpy as np
 
-    language = language_of(chain.from_iterable(sentences))
-    held = [weights.keys() & {stem(word, language) for word in words} for words in sentences]
-    known = [word for word in weights if any(word in words for words in held)]
-    has = np.array([[word in words for words in held] for word in known], float)
-    if not known:
-        return np.zeros(len(sentences))
-    scores: Numbers = np.array([weights[word] for word in known]) @ spread_out(
-        has * worth, NEARNESS
-    )
-    return scores
+    held = _held_words(runs, weights)
+    counts = [len(words) for run in runs for words in run]
+    lengths = np.array([max(count, 1) for count in counts], float)
+    slots = np.repeat(np.arange(len(runs)) * len(NEARNESS), [len(run) for run in runs])
+    slots += np.arange(len(counts))
+    rows: dict[str, int] = {}
+    found = [
+        (rows.setdefault(word, len(rows)), place)
+        for place, words in enumerate(chain.from_iterable(held))
+        for word in words
+    ]
+    has = np.zeros((len(rows), len(counts) + len(runs) * len(NEARNESS)))
+    if found:
+        row, place = np.array(found).T
+        has[row, slots[place]] = damping(lengths, float(lengths.mean()))[place]
+    scores = np.array([weights[word] for word in rows]) @ spread_out(has, NEARNESS)
+    yield from scores[slots].tolist()
 
 
-def _chunk_at(run: FoundRun, start: int, end: int) -> FoundChunk:
-    """Return the best chunk that has a part of this stretch, or else the first one."""
-    having = [chunk for chunk in run.chunks if chunk.start < end and chunk.end > start]
-    return min(having or run.chunks[:1], key=lambda chunk: chunk.rank)
+def _held_words(
+    runs: Sequence[Sequence[Sequence[str]]], weights: Mapping[str, float]
+) -> list[list[list[str]]]:
+    """Return the question's words that each sentence has. A run's words are stemmed in its language, once each."""
+    held = []
+    for sentences in runs:
+        counts = Counter(chain.from_iterable(sentences))
+        asked = stems_among(weights.keys(), counts, language_of(counts))
+        held.append([[asked[word] for word in words if word in asked] for words in sentences])
+    return held
+
+
+def _chunk_at(by_rank: Sequence[FoundChunk], start: int, end: int) -> FoundChunk | None:
+    """Return the best chunk that has a part of this stretch."""
+    return next((chunk for chunk in by_rank if chunk.start < end and chunk.end > start), None)
 
 
 def _clusters(number: int, run: _Sentences, best: float) -> Iterator[tuple[Stretch, float]]:

@@ -5,10 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amber.lib.ids import new_id
+from amber.lib.search.languages import language_of
+from amber.lib.search.stems import stem
 from libraries.models import Document
 from libraries.retrieval.passages import ChunkHit, ChunkText, _passage
 from libraries.retrieval.ranking import RankedChunk
-from libraries.retrieval.stretches import FoundChunk, FoundRun, Stretch, choose_stretches
+from libraries.retrieval.stretches import (
+    NEARNESS,
+    FoundChunk,
+    FoundRun,
+    Stretch,
+    _score_words,
+    choose_stretches,
+)
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import random_vectors, search, shelve
 
@@ -111,6 +120,45 @@ def test_any_texts_have_stretches_within_them(texts, count):
     assert bool(found) == bool(runs)
     assert [each.rank for each in found] == sorted(each.rank for each in found)
     assert all(0 <= each.start <= each.end <= len(runs[each.run].text) for each in found)
+
+
+WORDS = [
+    "the",
+    "pump",
+    "its",
+    "valve",
+    "is",
+    "greased",
+    "in",
+    "spring",
+    "with",
+    "Häuser",
+    "健康",
+    "c++",
+]
+SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=9)
+
+
+@given(st.lists(SENTENCES, max_size=4))
+def test_runs_that_are_scored_at_once_score_what_each_sentence_does_alone(runs):
+    weights = {"pump": 2.0, "valv": 1.5, "greas": 3.0, "the": 0.3, "健康": 1.0}
+    lengths = [max(len(sentence), 1) for sentences in runs for sentence in sentences]
+    expected = []
+    for sentences in runs:
+        language = language_of(word for sentence in sentences for word in sentence)
+        for at in range(len(sentences)):
+            expected.append(0.0)
+            for form, weight in weights.items():
+                rest = 1.0
+                for other, sentence in enumerate(sentences):
+                    reach = abs(at - other)
+                    if reach < len(NEARNESS) and form in {
+                        stem(word, language) for word in sentence
+                    }:
+                        relative = max(len(sentence), 1) / (sum(lengths) / len(lengths))
+                        rest *= 1 - NEARNESS[reach] / (1 + 1.2 * (0.25 + 0.75 * relative))
+                expected[-1] += weight * (1 - rest)
+    assert [*_score_words(runs, weights)] == pytest.approx(expected)
 
 
 @pytest.mark.django_db
