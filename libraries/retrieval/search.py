@@ -76,7 +76,12 @@ class SearchResult:
 
     @property
     def relevant(self) -> list[Passage]:
-        return [passage for passage in self.passages if passage.relevance >= MIN_RELEVANCE]
+        """Return what is worth showing to a model."""
+        return [
+            passage
+            for passage in self.passages
+            if passage.relevance >= MIN_RELEVANCE and not passage.is_filler
+        ]
 
 
 def search(

@@ -63,6 +63,14 @@ def test_a_weaker_chunk_shows_one_sentence_and_only_where_there_is_space():
     assert shown(best, weak, count=1) == [PUMP.strip()]
 
 
+def test_what_is_not_near_to_the_best_is_marked_as_there_for_the_space():
+    weak = run(f"{FILLER * 7}The valve is open. {FILLER * 7}", rank=1, strength=0.3)
+    near = run(FILLER, rank=2, strength=0.9, is_near=True)
+    far = run(FILLER, rank=3, strength=0.5, is_near=True)
+    found = choose_stretches([run(PUMP), weak, near, far], WEIGHTS, count=5)
+    assert [each.is_filler for each in found] == [False, True, False, True]
+
+
 def test_the_order_is_that_of_the_chunks_and_the_first_is_always_shown():
     first, second = run(f"{FILLER}The valve. ", strength=0.2), run(PUMP, rank=1)
     assert shown(first, second)[1] == PUMP.strip()
@@ -170,7 +178,9 @@ def test_weaker_passages_are_shorter_and_exact(alice):
     shelve(library, weak, name="weak", pages=[0, 10, len(FILLER) * 7])
     for n in range(12):
         shelve(library, f"{FILLER} Number {n}.", name=f"filler-{n}")
-    first, second = search([library], "When is the gasket of the pump greased?", k=2).passages
+    result = search([library], "When is the gasket of the pump greased?", k=2)
+    first, second = result.passages
+    assert result.relevant == [first]
     assert first.content == best
     assert second.content == "The pump stands idle."
     text = Document.objects.get(name="weak").text
