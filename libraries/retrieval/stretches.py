@@ -36,7 +36,7 @@ NEAR_SHARE: Final = 0.4
 """Sentences with this share of the best one's score are near to it, and shown. Recall and precision of these alone, at most
 twelve passages, of Python's reference, these documents, Cranfield and CMRC: 77.3 / 8.0, 69.0 / 10.8, 72.7 / 8.2,
 92.0 / 18.6. With 0.5 of the best, and around these with 0.4, 1 to 5 points less recall and 3 to 20% more precision; with
-0.35 up to 1 point more and 9 to 18% less."""
+0.35 1 to 2 points more and 8 to 17% less."""
 
 GAP: Final = 1
 """So many sentences between two that are shown are shown, too: a mark for what is left out tears more than
