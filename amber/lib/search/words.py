@@ -144,14 +144,15 @@ class _WordsByPart(dict[str, Sequence[str]]):
     """Cuts up what stands between spaces and remembers: a few thousand make most of any text, and one costs 4 µs."""
 
     def __missing__(self, part: str) -> Sequence[str]:
+        if len(part) > _MAX_REMEMBERED_CHARS:
+            return tuple(_cut_text(part))
         if part.isascii() and not _NOT_PLAIN.search(part):
             words = tuple(_PLAIN.findall(part.lower()))
         else:
             words = tuple(_cut_text(part))
-        if len(part) <= _MAX_REMEMBERED_CHARS:
-            if len(self) >= _MAX_REMEMBERED:
-                self.clear()
-            self[part] = words
+        if len(self) >= _MAX_REMEMBERED:
+            self.clear()
+        self[part] = words
         return words
 
 

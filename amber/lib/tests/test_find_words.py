@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amber.lib.search import words
@@ -219,6 +219,7 @@ def test_what_english_hangs_on_a_word_is_not_asked_for(question, asked):
     | st.text(alphabet="abAB0 .,;:-_+#/'\n", max_size=40)
     | st.text(alphabet="aÉßς健คเ한. \n\r\u00a0\u00ad\u0301\u2028\ufe0f½ﷺ_#+", max_size=40)
 )
+@example("x" * 600)
 def test_what_is_remembered_of_words_is_what_the_whole_text_gives(text: str) -> None:
     assert list(words.stored_words(text)) == list(words._cut_text(text))
 
