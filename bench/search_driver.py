@@ -14,6 +14,7 @@ import json
 import random
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
@@ -23,15 +24,19 @@ import django
 import numpy as np
 from numpy.typing import NDArray
 
+from amber.lib.search.languages import common_words
 from bench.stand import vacuum
 
 DIMENSIONS = 512
 TOPICS = 500
-WORDS, CHUNK_WORDS, TOPIC_WORDS = 30_000, 300, 60
-"""About 400 tokens a chunk; three words in ten are those of its topic."""
-PER_DOCUMENT = 20
+WORDS, CHUNK_WORDS, TOPIC_WORDS = 30_000, 150, 60
+"""About 200 tokens a chunk, as new libraries have; three words in ten are those of its topic."""
+SENTENCE_WORDS = (6, 26)
+PER_DOCUMENT, AT_ONCE = 20, 25
+"""Chunks of a document, and documents of a transaction. A COPY each would need more locks than there are."""
 WARM, ROUNDS = 5, 40
 K = 10
+_ENDINGS = ("", "", "", "s", "s", "ed", "ing", "er", "ly", "ation")
 _SYLLABLES = [a + b for a in "bcdfghklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ai", "ou")]
 
 
@@ -59,16 +64,22 @@ def main() -> None:
 
 
 class World:
-    """Words by Zipf's law, topics that prefer some of them, and a direction for each topic."""
+    """Words by Zipf's law, topics that prefer some of them, and a direction for each topic.
+
+    The commonest are English; the others are syllables with English endings, so that texts are cut, told and
+    stemmed as English ones are.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         dice = random.Random(1)
-        made = {
-            "".join(dice.choices(_SYLLABLES, k=dice.choice((2, 3, 3, 4)))) for _ in range(WORDS)
-        }
-        self.words = sorted(made)
-        dice.shuffle(self.words)
+        common = sorted(common_words("en"))
+        dice.shuffle(common)
+        made: dict[str, None] = {}
+        while len(made) < WORDS - len(common):
+            stem = "".join(dice.choices(_SYLLABLES, k=dice.choice((2, 3, 3, 4))))
+            made |= {f"{stem}{dice.choice(_ENDINGS)}": None for _ in range(2)}
+        self.words = [*common, *made]
         self._heights = np.cumsum(1 / np.arange(1, len(self.words) + 1))
         self.topics = rng.integers(200, len(self.words), size=(TOPICS, TOPIC_WORDS))
         self.directions = rng.normal(size=(TOPICS, DIMENSIONS))
@@ -77,7 +88,13 @@ class World:
         usual = np.searchsorted(self._heights, self.rng.random(length) * self._heights[-1])
         own = self.rng.choice(self.topics[topic], length)
         chosen = np.where(self.rng.random(length) < 0.3, own, usual)
-        return " ".join(self.words[each] for each in chosen)
+        words = [self.words[each] for each in chosen]
+        sentences = []
+        while words:
+            count = int(self.rng.integers(*SENTENCE_WORDS))
+            sentences.append(" ".join(words[:count]).capitalize())
+            words = words[count:]
+        return ". ".join(sentences) + "."
 
     def vector(self, topic: int) -> NDArray[np.float32]:
         vector = self.directions[topic] + self.rng.normal(size=DIMENSIONS)
@@ -113,45 +130,54 @@ def _fill(world: World, model: Any, size: int) -> Any:
     library = Library.objects.create(
         organization=organization, name="Bench", embedding_model=model, chunk_count=size
     )
-    for first in range(
-        0, size, PER_DOCUMENT
-    ):  # a transaction each: it keeps the locks of its table
+    sizes = [min(PER_DOCUMENT, size - first) for first in range(0, size, PER_DOCUMENT)]
+    for first in range(0, len(sizes), AT_ONCE):
         with transaction.atomic():
-            _write(world, library, min(PER_DOCUMENT, size - first))
+            _write(world, library, sizes[first : first + AT_ONCE])
     return library
 
 
-def _write(world: World, library: Any, size: int) -> None:
-    """Write a document; most of its chunks are of one topic."""
-    from libraries.chunking.chunk_writer import ChunkRow, write_chunks
+def _write(world: World, library: Any, sizes: Sequence[int]) -> None:
+    """Write a document of each size; most of its chunks are of one topic."""
+    from libraries.chunking.chunk_writer import write_chunks
     from libraries.models import Document
 
-    topic = int(world.rng.integers(TOPICS))
     ready = {"stage": "ready", "status": "ready", "name": "bench.txt"}
-    document = Document.objects.create(
-        organization_id=library.organization_id, library=library, **ready
+    documents = [
+        Document(organization_id=library.organization_id, library=library, **ready) for _ in sizes
+    ]
+    Document.objects.bulk_create(documents)
+    write_chunks(
+        row
+        for document, size in zip(documents, sizes, strict=True)
+        for row in _chunks(world, document, library.embedding_model_id, size)
     )
-    rows = []
+
+
+def _chunks(world: World, document: Any, model_id: Any, size: int) -> Iterator[Any]:
+    from libraries.chunking.chunk_writer import ChunkRow
+
+    topic = int(world.rng.integers(TOPICS))
+    start = 0
     for order in range(size):
         own = topic if world.rng.random() < 0.7 else int(world.rng.integers(TOPICS))
-        text = world.text(own, CHUNK_WORDS)
-        row = ChunkRow(
-            organization_id=library.organization_id,
+        text = f"{world.text(own, CHUNK_WORDS)} "
+        yield ChunkRow(
+            organization_id=document.organization_id,
             document_id=document.pk,
-            library_id=library.pk,
-            embedding_model_id=library.embedding_model_id,
+            library_id=document.library_id,
+            embedding_model_id=model_id,
             content=text,
             order=order,
-            start=order * 10_000,
-            end=order * 10_000 + len(text),
+            start=start,
+            end=start + len(text),
             page=None,
             heading=None,
-            tokens=400,
+            tokens=200,
             vector=world.vector(own),
             name=document.name,
         )
-        rows.append(row)
-    write_chunks(rows)
+        start += len(text)
 
 
 @_as_system

@@ -12,6 +12,7 @@ characters, as Chroma does: https://research.trychroma.com/evaluating-chunking.
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
@@ -42,6 +43,7 @@ from libraries.embedding.halfvec import halfvec_text
 from libraries.management.commands.evaluate_library import load
 from libraries.models import DocumentChunk, Library
 from libraries.retrieval.evaluation import EvaluationResult, evaluate, summary
+from libraries.retrieval.passages import Passage
 from libraries.retrieval.question_sets import QuestionSet, SetDocument, read_question_set
 from libraries.retrieval.search import MIN_RELEVANCE, search
 from libraries.retrieval.survey import survey
@@ -63,6 +65,8 @@ QUICK, FEW = 4, 100
 CHUNKINGS: Final = ((400, 40), (200, 40), (200, 20), (100, 0))
 SHOWN: Final = 5
 """Passages asked for, as Chroma does."""
+OF_A_TURN: Final = 12
+"""The most passages that a turn asks for (`chats.context.knowledge`)."""
 
 
 def measure(options: QualityOptions) -> list[Table]:
@@ -199,9 +203,10 @@ def _text_table(name: str, excerpts: ExcerptSet) -> Table:
             with across_tenants():
                 library, embed = fill_library(documents, embedder, **sizes)
             with as_tenant(Tenant(library.organization_id, is_whole=True)):
-                shown, chunks = _show(library, excerpts, embed)
-            rows.append([f"{size}/{overlap}, {embedder}, as shown", *shown])
-            rows.append([f"{size}/{overlap}, {embedder}, whole chunks", *chunks])
+                ways = _show(library, excerpts, embed)
+            rows += [
+                [f"{size}/{overlap}, {embedder}, {way}", *found] for way, found in ways.items()
+            ]
     return Table(
         f"Text found: {name}",
         ("tokens/overlap, embedder", "recall", "precision", "IoU", "tokens"),
@@ -210,21 +215,27 @@ def _text_table(name: str, excerpts: ExcerptSet) -> Table:
     )
 
 
-def _show(
-    library: Library, excerpts: ExcerptSet, embed: "Embed | None"
-) -> tuple[list[float], list[float]]:
-    """Return figures of the passages as they are shown, and of their chunks as they are."""
-    shown, chunks = [], []
+def _show(library: Library, excerpts: ExcerptSet, embed: "Embed | None") -> dict[str, list[float]]:
+    """Return figures of the passages as they are listed, of their chunks as they are, and of what a turn's
+    model is shown."""
+    found: dict[str, list[tuple[float, float, float, int]]] = defaultdict(list)
     for asked in excerpts.questions:
         known = {library.embedding_model_id: embed(asked.question)} if embed else None
+        measure = partial(measure_overlap, excerpts, asked.text, asked.excerpts)
         passages = search([library], asked.question, k=SHOWN, query_vectors=known).passages
-        spans = [(each.document.path or "", each.start, each.end) for each in passages]
-        shown.append(measure_overlap(excerpts, asked.text, asked.excerpts, spans))
+        found["as shown"].append(measure(_spans(passages)))
         ids = [pk for each in passages for pk in each.chunk_ids]
         rows = DocumentChunk.objects.filter(pk__in=ids)
-        whole = list(rows.values_list("document__path", "start", "end"))
-        chunks.append(measure_overlap(excerpts, asked.text, asked.excerpts, whole))
-    return _means(shown), _means(chunks)
+        found["whole chunks"].append(
+            measure(list(rows.values_list("document__path", "start", "end")))
+        )
+        result = search([library], asked.question, k=OF_A_TURN, query_vectors=known)
+        found["to a model"].append(measure(_spans(result.relevant)))
+    return {way: _means(each) for way, each in found.items()}
+
+
+def _spans(passages: Sequence[Passage]) -> list[tuple[str, int, int]]:
+    return [(each.document.path or "", each.start, each.end) for each in passages]
 
 
 def measure_overlap(

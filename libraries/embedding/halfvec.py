@@ -7,15 +7,16 @@ https://github.com/pgvector/pgvector/blob/master/src/halfvec.c
 import struct
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
 def halfvec_text(vector: "NDArray[Any]") -> str:
-    """Return the text form, for `%s::halfvec`. Five digits tell any two halves apart."""
-    values = vector.tolist()
-    return "[" + ("%.5g," * len(values))[:-1] % tuple(values) + "]"
+    """Return the text form, for `%s::halfvec`: that of JSON."""
+    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def halfvec_bytes(vector: "NDArray[Any]") -> bytes:

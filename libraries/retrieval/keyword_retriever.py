@@ -13,7 +13,6 @@ a library that is English for the most part.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -75,7 +74,8 @@ class _Counts:
 
 def _rank_rows(rows: Sequence[_Row], counts: _Counts, words: Sequence[AskedWord]) -> KeywordResult:
     mean_length = sum(length for _, length, _ in rows) / len(rows)
-    occurrences = [_occurrences(ranks, words) for _, _, ranks in rows]
+    numbers = [number for number, word in enumerate(words) for _ in word.literals]
+    occurrences = [_occurrences(ranks, numbers) for _, _, ranks in rows]
     most = _most(occurrences, counts)
     shares = _shares(counts, most, words)
     whole = sum(shares)
@@ -95,14 +95,16 @@ def _rank_rows(rows: Sequence[_Row], counts: _Counts, words: Sequence[AskedWord]
     return KeywordResult(hits, hits[-1].score if is_cut else 0.0, weights)
 
 
-def _occurrences(ranks: Sequence[float], words: Sequence[AskedWord]) -> dict[int, int]:
-    """Return how often a chunk has each word that it has, in any form, by the word's number."""
-    left = iter(ranks)
-    counted = {
-        number: sum(occurrences_of(rank) for rank in islice(left, len(word.literals)))
-        for number, word in enumerate(words)
-    }
-    return {number: count for number, count in counted.items() if count}
+def _occurrences(ranks: Sequence[float], numbers: Sequence[int]) -> dict[int, int]:
+    """Return how often a chunk has each word that it has, in any form, by the word's number.
+
+    `numbers` are the words' whose forms the ranks are of.
+    """
+    counted: dict[int, int] = {}
+    for number, rank in zip(numbers, ranks, strict=True):
+        if rank > 0:
+            counted[number] = counted.get(number, 0) + occurrences_of(rank)
+    return counted
 
 
 def _shares(counts: _Counts, most: Sequence[float], words: Sequence[AskedWord]) -> list[float]:

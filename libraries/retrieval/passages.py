@@ -58,6 +58,8 @@ class Passage:
     relevance: float
     text_rank: int | None
     vector_rank: int | None
+    is_filler: bool = False
+    """Whether it is far behind the best, and there because more passages were asked for."""
 
 
 class FoundDocumentWire(TypedDict):
@@ -234,6 +236,7 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
         relevance=max(hit.ranked.relevance for hit in held),
         text_rank=best.ranked.text_rank,
         vector_rank=best.ranked.vector_rank,
+        is_filler=stretch.is_filler,
     )
 
 

@@ -27,7 +27,7 @@ The module is pure. It does not decide what is relevant enough: callers compare 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from engine.relevance.fusion import reciprocal_ranks
@@ -56,8 +56,7 @@ CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
 those that know the script."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextHit:
+class TextHit(NamedTuple):
     """A chunk that words found. `coverage` is the share of the question's words it holds.
 
     Words count by rarity; the share is from 0 to 1.
@@ -103,8 +102,7 @@ class VectorResult:
         return known * (LEXICAL_WEIGHT if self.is_lexical else MEANING_WEIGHT)
 
 
-@dataclass(frozen=True, slots=True)
-class RankedChunk:
+class RankedChunk(NamedTuple):
     """A chunk in the fused ranking. A `score` of 1 means first in every retriever that counts.
 
     `relevance` is from 0 to 1, by the better of the retrievers. So is `strength`, which says how near
@@ -135,55 +133,63 @@ class Weights:
 def fuse(text: KeywordResult, vectors: Sequence[VectorResult]) -> list[RankedChunk]:
     """Return all hits, best first; equal scores in the order of the words, then of ids."""
     weights = weigh(text, vectors)
-    text_ranks = {hit.id: rank for rank, hit in enumerate(text.hits, 1)}
-    coverages = {hit.id: hit.coverage for hit in text.hits}
-    vector_ranks: dict[UUID, int] = {}
-    rankings = [([hit.id for hit in text.hits], weights.text)]
-    rankings += [
-        ([pk for pk, _ in retriever.hits], weight)
-        for retriever, weight in zip(vectors, weights.vectors, strict=True)
-    ]
-    scores = reciprocal_ranks(rankings, k=K)
-    relevances = dict(coverages)
-    strengths = _strengths(text, vectors, weights)
-    for retriever, weight in zip(vectors, weights.vectors, strict=True):
-        for rank, (pk, similarity) in enumerate(retriever.hits, 1):
-            vector_ranks[pk] = rank
-            stands_out = standout(similarity, retriever, PASSAGES) * min(1.0, weight)
-            relevances[pk] = max(relevances.get(pk, 0.0), stands_out)
+    numbers: dict[UUID, int] = {}  # of the chunks: a UUID is hashed in Python
+    by_text = [numbers.setdefault(hit.id, len(numbers)) for hit in text.hits]
+    by_vectors = [[numbers.setdefault(pk, len(numbers)) for pk, _ in each.hits] for each in vectors]
+    scores = reciprocal_ranks(
+        [(by_text, weights.text), *zip(by_vectors, weights.vectors, strict=True)], k=K
+    )
+    relevances = dict(zip(by_text, [hit.coverage for hit in text.hits], strict=True))
+    vector_ranks: dict[int, int] = {}
+    for retriever, places, weight in zip(vectors, by_vectors, weights.vectors, strict=True):
+        trust = min(1.0, weight)
+        for rank, (number, (_, similarity)) in enumerate(
+            zip(places, retriever.hits, strict=True), 1
+        ):
+            vector_ranks[number] = rank
+            stands_out = standout(similarity, retriever, PASSAGES) * trust
+            relevances[number] = max(relevances.get(number, 0.0), stands_out)
+    text_ranks = {number: rank for rank, number in enumerate(by_text, 1)}
+    strengths = _strengths(text, vectors, weights, by_text, by_vectors)
     best = (weights.text + max(weights.vectors, default=0.0)) / (K + 1)
     ranked = [
         RankedChunk(
             pk,
-            score / best,
-            min(1.0, relevances[pk]),
-            strengths[pk][0],
-            text_ranks.get(pk),
-            vector_ranks.get(pk),
-            strengths[pk][1],
+            scores[number] / best,
+            min(1.0, relevances[number]),
+            strengths[number][0],
+            text_ranks.get(number),
+            vector_ranks.get(number),
+            strengths[number][1],
         )
-        for pk, score in scores.items()
+        for pk, number in numbers.items()
     ]
     return sorted(ranked, key=lambda each: (-each.score, each.text_rank or len(scores), each.id))
 
 
 def _strengths(
-    text: KeywordResult, vectors: Sequence[VectorResult], weights: Weights
-) -> dict[UUID, tuple[float, bool]]:
-    """Return how near each chunk comes to the best one, by the retriever that says the most for it, and
-    whether that is one of meaning."""
-    found: dict[UUID, tuple[float, bool]] = {}
-    for hit in text.hits:
-        found[hit.id] = weights.text * hit.score / (text.hits[0].score or 1.0), False
-    for retriever, weight in zip(vectors, weights.vectors, strict=True):
+    text: KeywordResult,
+    vectors: Sequence[VectorResult],
+    weights: Weights,
+    by_text: Sequence[int],
+    by_vectors: Sequence[Sequence[int]],
+) -> dict[int, tuple[float, bool]]:
+    """Return how near each chunk, by its number, comes to the best one, by the retriever that says the most
+    for it, and whether that is one of meaning."""
+    found: dict[int, tuple[float, bool]] = {}
+    first = text.hits[0].score or 1.0 if text.hits else 1.0
+    for number, hit in zip(by_text, text.hits, strict=True):
+        found[number] = weights.text * hit.score / first, False
+    for retriever, places, weight in zip(vectors, by_vectors, weights.vectors, strict=True):
         most = retriever.hits[0][1] - retriever.mean if retriever.hits else 0.0
-        for pk, similarity in retriever.hits:
+        trust = min(1.0, weight)
+        for number, (_, similarity) in zip(places, retriever.hits, strict=True):
             near = (similarity - retriever.mean) / most if most > 0 else 1.0
-            strength = min(1.0, weight) * max(0.0, near)
-            if pk not in found or strength > found[pk][0]:
-                found[pk] = strength, True
+            strength = trust * max(0.0, near)
+            if number not in found or strength > found[number][0]:
+                found[number] = strength, True
     best = max((strength for strength, _ in found.values()), default=0.0) or 1.0
-    return {pk: (strength / best, is_near) for pk, (strength, is_near) in found.items()}
+    return {number: (strength / best, is_near) for number, (strength, is_near) in found.items()}
 
 
 def weigh(text: KeywordResult, vectors: Sequence[VectorResult]) -> Weights:

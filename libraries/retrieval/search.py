@@ -13,7 +13,7 @@ reranker does: what was left out is in `notes`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -35,7 +35,7 @@ from libraries.retrieval.passages import (
     hits_of,
     passages_of,
 )
-from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, RankedChunk, VectorResult, fuse
+from libraries.retrieval.ranking import FIRST_HITS, KeywordResult, VectorResult, fuse
 from libraries.retrieval.scope import Filters, SearchScope, scopes_of
 from libraries.retrieval.survey import lift_of, surveys_of
 from libraries.retrieval.vector_retriever import VectorQuery, find_by_vector, prepare_connection
@@ -76,7 +76,12 @@ class SearchResult:
 
     @property
     def relevant(self) -> list[Passage]:
-        return [passage for passage in self.passages if passage.relevance >= MIN_RELEVANCE]
+        """Return what is worth showing to a model."""
+        return [
+            passage
+            for passage in self.passages
+            if passage.relevance >= MIN_RELEVANCE and not passage.is_filler
+        ]
 
 
 def search(
@@ -206,5 +211,4 @@ def _rerank_hits(query: str, hits: Iterator[ChunkHit], notes: list[str]) -> Iter
 def _with_score(hit: ChunkHit, score: float, first: float) -> ChunkHit:
     """Give a hit the reranker's score, which says how strong it is if the first has one above 0."""
     strength = min(1.0, max(0.0, score / first)) if first > 0 else 1.0
-    ranked: RankedChunk = replace(hit.ranked, score=score, strength=strength)
-    return ChunkHit(ranked, hit.chunk)
+    return ChunkHit(hit.ranked._replace(score=score, strength=strength), hit.chunk)

@@ -5,10 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amber.lib.ids import new_id
+from amber.lib.search.languages import language_of
+from amber.lib.search.stems import stem
 from libraries.models import Document
 from libraries.retrieval.passages import ChunkHit, ChunkText, _passage
 from libraries.retrieval.ranking import RankedChunk
-from libraries.retrieval.stretches import FoundChunk, FoundRun, Stretch, choose_stretches
+from libraries.retrieval.stretches import (
+    NEARNESS,
+    FoundChunk,
+    FoundRun,
+    Stretch,
+    _score_words,
+    choose_stretches,
+)
 from libraries.tests.ledger import new_library
 from libraries.tests.shelf import random_vectors, search, shelve
 
@@ -52,6 +61,14 @@ def test_a_weaker_chunk_shows_one_sentence_and_only_where_there_is_space():
     )
     assert shown(best, weak) == [PUMP.strip(), "The valve is open."]
     assert shown(best, weak, count=1) == [PUMP.strip()]
+
+
+def test_what_is_not_near_to_the_best_is_marked_as_there_for_the_space():
+    weak = run(f"{FILLER * 7}The valve is open. {FILLER * 7}", rank=1, strength=0.3)
+    near = run(FILLER, rank=2, strength=0.9, is_near=True)
+    far = run(FILLER, rank=3, strength=0.5, is_near=True)
+    found = choose_stretches([run(PUMP), weak, near, far], WEIGHTS, count=5)
+    assert [each.is_filler for each in found] == [False, True, False, True]
 
 
 def test_the_order_is_that_of_the_chunks_and_the_first_is_always_shown():
@@ -113,6 +130,45 @@ def test_any_texts_have_stretches_within_them(texts, count):
     assert all(0 <= each.start <= each.end <= len(runs[each.run].text) for each in found)
 
 
+WORDS = [
+    "the",
+    "pump",
+    "its",
+    "valve",
+    "is",
+    "greased",
+    "in",
+    "spring",
+    "with",
+    "Häuser",
+    "健康",
+    "c++",
+]
+SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=9)
+
+
+@given(st.lists(SENTENCES, max_size=4))
+def test_runs_that_are_scored_at_once_score_what_each_sentence_does_alone(runs):
+    weights = {"pump": 2.0, "valv": 1.5, "greas": 3.0, "the": 0.3, "健康": 1.0}
+    lengths = [max(len(sentence), 1) for sentences in runs for sentence in sentences]
+    expected = []
+    for sentences in runs:
+        language = language_of(word for sentence in sentences for word in sentence)
+        for at in range(len(sentences)):
+            expected.append(0.0)
+            for form, weight in weights.items():
+                rest = 1.0
+                for other, sentence in enumerate(sentences):
+                    reach = abs(at - other)
+                    if reach < len(NEARNESS) and form in {
+                        stem(word, language) for word in sentence
+                    }:
+                        relative = max(len(sentence), 1) / (sum(lengths) / len(lengths))
+                        rest *= 1 - NEARNESS[reach] / (1 + 1.2 * (0.25 + 0.75 * relative))
+                expected[-1] += weight * (1 - rest)
+    assert [*_score_words(runs, weights)] == pytest.approx(expected)
+
+
 @pytest.mark.django_db
 def test_weaker_passages_are_shorter_and_exact(alice):
     library = new_library(alice)
@@ -122,7 +178,9 @@ def test_weaker_passages_are_shorter_and_exact(alice):
     shelve(library, weak, name="weak", pages=[0, 10, len(FILLER) * 7])
     for n in range(12):
         shelve(library, f"{FILLER} Number {n}.", name=f"filler-{n}")
-    first, second = search([library], "When is the gasket of the pump greased?", k=2).passages
+    result = search([library], "When is the gasket of the pump greased?", k=2)
+    first, second = result.passages
+    assert result.relevant == [first]
     assert first.content == best
     assert second.content == "The pump stands idle."
     text = Document.objects.get(name="weak").text

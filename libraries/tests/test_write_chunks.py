@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from django.db import IntegrityError, connection, transaction
 
@@ -16,12 +17,19 @@ from libraries.chunking.chunk_words import (
     words_asked,
 )
 from libraries.chunking.chunk_writer import ChunkRow, write_chunks
+from libraries.embedding.halfvec import halfvec_text
 from libraries.models import Document, DocumentChunk
 from libraries.tests.ledger import new_library, new_model
 
 pytestmark = pytest.mark.django_db
 
 CONTENT = "Ölpumpe AB-1234/5.6: foo_bar.baz() in C++ 健康的人，2024年\n\U0001f600 it''s \\ 'quoted'"
+
+
+def test_the_text_of_a_vector_has_all_its_digits():
+    vector = np.random.default_rng(1).normal(size=(2, 64)).astype(np.float32)[1] / 1e4
+    read = np.array(orjson.loads(halfvec_text(vector)), np.float32)
+    assert (read == vector).all()
 
 
 @pytest.fixture

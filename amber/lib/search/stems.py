@@ -13,7 +13,7 @@ https://snowballstem.org/algorithms/
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -53,6 +53,12 @@ _ALGORITHMS: Final = {
 }
 _SCRIPTS: Final = {"ar", "el", "hi", "ru"}
 """Languages that stand for their script."""
+
+_PREFIXED: Final = {"nl"}
+"""Languages of Latin letters whose stems may lose a prefix (ge-)."""
+
+_FIRST_SPACELESS: Final = "\u2e80"
+"""From here on words are of scripts without spaces, which are not stemmed."""
 
 _LETTERS: Final = regex.compile(r"[\p{L}\p{M}]++")
 _stemmers: Final = threading.local()
@@ -107,6 +113,21 @@ def count_stems(words: Mapping[str, int], language: str) -> Counter[str]:
     for word, count in words.items():
         counted[stem(word, language)] += count
     return counted
+
+
+def stems_among(wanted: Collection[str], words: Iterable[str], language: str) -> dict[str, str]:
+    """Return those words of a text in this language whose stems are wanted, each with its stem.
+
+    Most words begin otherwise than all that are wanted, and need no stemming: a Latin letter without an accent
+    stays where it is, but for prefixes of some languages.
+    """
+    firsts = {form[0] for form in wanted}
+    return {
+        word: cut
+        for word in words
+        if (word[0] in firsts or "z" < word[0] < _FIRST_SPACELESS or language in _PREFIXED)
+        and (cut := stem(word, language)) in wanted
+    }
 
 
 def forms_asked(word: str, languages: Iterable[str], *, is_early: bool) -> tuple[str, ...]:

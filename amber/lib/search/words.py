@@ -23,7 +23,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Final, Literal
+from operator import add
+from typing import Any, Final, Literal
 
 import regex  # type: ignore[import-untyped]
 
@@ -69,12 +70,20 @@ _CLITICS = regex.compile(
     regex.IGNORECASE,
 )
 _INVISIBLE = regex.compile(r"[\u00AD\u200C\u200D\u2060\uFEFF\uFE00-\uFE0F\U000E0100-\U000E01EF]")
-# A sentence of nothing but plain words is cut ten times as fast by `re`.
+# What stands between two spaces is cut alone and remembered, unless it is longer than a word is, or there
+# are characters of which a run may go on behind a line break.
+_MAY_BE_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u19e0-\u19ff\u2e80-\U0010ffff]"
+)
+_MAX_REMEMBERED_CHARS = 64
+_MAX_REMEMBERED = 20_000
+# Not even pairs of characters, all parts and their pairs fill a tsvector.
+_SURELY_FITTING_CHARS = 10_000
+# Plain words are cut ten times as fast by `re`.
 _PLAIN = re.compile(r"[a-z0-9]+")
 _NOT_PLAIN = re.compile(
-    r"[A-Za-z0-9](?:[A-Z]|[_.\-/:@&\\+#]{1,2}[A-Za-z0-9])|[A-Z][a-z]*[0-9]|[A-Za-z][+#]|[A-Za-z0-9]{65}"
+    r"[A-Za-z0-9](?:[A-Z]|[_.\-/:@&\\+#]{1,2}[A-Za-z0-9])|[A-Z][a-z]*[0-9]|[A-Za-z][+#]"
 )
-_MAX_PLAIN_CHARS = 10_000
 _BREAK_IN_RUN = regex.compile(
     rf"(?<=[{_SPACELESS}])[\ \t]*+\r?\n[\ \t]*+(?=[{_SPACELESS}])", _FLAGS
 )
@@ -124,32 +133,55 @@ def tsquery_literal(query: str, mode: Mode = "all") -> str | None:
 def stored_words(text: str) -> Iterator[str]:
     """Yield the tokens of a text in order, repeated as they occur, as far as one tsvector can
     hold."""
-    if text.isascii() and len(text) <= _MAX_PLAIN_CHARS and not _NOT_PLAIN.search(text):
-        yield from _PLAIN.findall(text.lower())
-        return
+    if len(text) > _SURELY_FITTING_CHARS:
+        return _fitting(_cut_text(text))
+    if text.isascii() or not _MAY_BE_SPACELESS.search(text):
+        return chain.from_iterable(map(_words_by_part.__getitem__, text.split()))
+    return _cut_text(text)
+
+
+class _WordsByPart(dict[str, Sequence[str]]):
+    """Cuts up what stands between spaces and remembers: a few thousand make most of any text, and one costs 4 µs."""
+
+    def __missing__(self, part: str) -> Sequence[str]:
+        if len(part) > _MAX_REMEMBERED_CHARS:
+            return tuple(_cut_text(part))
+        if part.isascii() and not _NOT_PLAIN.search(part):
+            words = tuple(_PLAIN.findall(part.lower()))
+        else:
+            words = tuple(_cut_text(part))
+        if len(self) >= _MAX_REMEMBERED:
+            self.clear()
+        self[part] = words
+        return words
+
+
+_words_by_part: Final = _WordsByPart()
+
+
+def _cut_text(text: str) -> Iterator[str]:
+    steps = chain.from_iterable(map(_steps_of, _TOKEN.finditer(_normalise(text))))
+    return chain.from_iterable(steps)
+
+
+def _fitting(tokens: Iterable[str]) -> Iterator[str]:
     size_bytes = 0
-    for match in _TOKEN.finditer(_normalise(text)):
-        for token in _stored_words_of(match["run"], match[0]):
-            size_bytes += len(token.encode()) + 10
-            if size_bytes > MAX_VECTOR_BYTES:
-                return
-            yield token
+    for token in tokens:
+        size_bytes += len(token.encode()) + 10
+        if size_bytes > MAX_VECTOR_BYTES:
+            return
+        yield token
 
 
-def _stored_words_of(run: str | None, found: str) -> Iterable[str]:
-    if run:
-        return (_cut(token) for step in _run_tokens(run) for token in step)
-    return chain.from_iterable(_steps_of(found))
-
-
-def _steps_of(compound: str) -> Sequence[Sequence[str]]:
-    """Return the tokens at each part's position, as they are stored."""
-    return _known_steps(compound) if len(compound) <= MAX_CAMEL_CHARS else _cut_up(compound)
+def _steps_of(match: Any) -> Iterable[Sequence[str]]:
+    """Return the tokens at each position of a run or a compound, as they are stored."""
+    if match["run"]:
+        return _run_tokens(match[0])
+    return _known_steps(match[0]) if len(match[0]) <= MAX_CAMEL_CHARS else _cut_up(match[0])
 
 
 @lru_cache(maxsize=10_000)
 def _known_steps(compound: str) -> Sequence[Sequence[str]]:
-    """Cut up and remember: a few thousand words make most of any text, and one costs 4 µs."""
     return _cut_up(compound)
 
 
@@ -167,9 +199,7 @@ def asked_words(query: str) -> list[str]:
     for match in _TOKEN.finditer(_CLITICS.sub(" ", _normalise(query))):
         run = match["run"]
         tokens = (
-            map(_cut, map("".join, pairwise(run)))
-            if run
-            else chain.from_iterable(_steps_of(match[0]))
+            map(_cut, map("".join, pairwise(run))) if run else chain.from_iterable(_steps_of(match))
         )
         found |= dict.fromkeys(tokens)
         if len(found) >= MAX_QUERY_TERMS:
@@ -191,22 +221,15 @@ def _stored_tokens(text: str) -> Iterator[tuple[str, int]]:
     """Yield (token, position); positions count words from 1 and stop growing at MAX_POSITION."""
     position = 0
     for match in _TOKEN.finditer(_normalise(text)):
-        run = match["run"]
-        steps = _steps_of_run(run) if run else _steps_of(match[0])
-        for tokens in steps:
+        for tokens in _steps_of(match):
             position = min(position + 1, MAX_POSITION)
             for token in tokens:
                 yield token, position
 
 
-def _steps_of_run(run: str) -> Iterator[list[str]]:
-    return (list(map(_cut, tokens)) for tokens in _run_tokens(run))
-
-
-def _run_tokens(run: str) -> Iterator[list[str]]:
-    for first, second in pairwise(run):
-        yield [first + second]
-    yield [run[-1]]
+def _run_tokens(run: str) -> Iterator[tuple[str]]:
+    """Return the token at each position: these scripts have no capitals."""
+    return zip(chain(map(add, run, run[1:]), run[-1:]))
 
 
 def _compound_tokens(compound: str) -> Iterator[list[str]]:

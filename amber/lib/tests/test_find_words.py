@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amber.lib.search import words
@@ -214,7 +214,21 @@ def test_what_english_hangs_on_a_word_is_not_asked_for(question, asked):
     assert asked_words(question) == asked
 
 
-@given(st.text(alphabet="abAB0 .,;:-_+#/'\n", max_size=40))
-def test_plain_sentences_are_cut_as_all_others_are(text: str) -> None:
-    whole = list(words.stored_words(f"{text} c_d"))
-    assert list(words.stored_words(text)) == whole[: whole.index("c")]
+@given(
+    st.text(max_size=60)
+    | st.text(alphabet="abAB0 .,;:-_+#/'\n", max_size=40)
+    | st.text(alphabet="aÉßς健คเ한. \n\r\u00a0\u00ad\u0301\u2028\ufe0f½ﷺ_#+", max_size=40)
+)
+@example("x" * 600)
+def test_what_is_remembered_of_words_is_what_the_whole_text_gives(text: str) -> None:
+    assert list(words.stored_words(text)) == list(words._cut_text(text))
+
+
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = words._WordsByPart()
+    monkeypatch.setattr(words, "_words_by_part", known)
+    monkeypatch.setattr(words, "_MAX_REMEMBERED", 10)
+    long = "x" * 65
+    assert list(words.stored_words(f"{long} " + " ".join(f"w{n}" for n in range(25))))[-1] == "w24"
+    assert len(known) <= 10
+    assert long not in known

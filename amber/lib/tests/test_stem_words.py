@@ -1,9 +1,18 @@
 """Words as recall compares them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amber.lib.search.hybrid import index_text, pool_word
-from amber.lib.search.stems import forms_asked, rough_stem, stem, with_irregular
+from amber.lib.search.stems import (
+    _ALGORITHMS,
+    forms_asked,
+    rough_stem,
+    stem,
+    stems_among,
+    with_irregular,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +54,27 @@ def test_irregular_forms_of_english_words_are_asked_for(asked: str, told: str) -
 
 def test_regular_words_have_no_other_forms() -> None:
     assert with_irregular(("hous",), "houses", "en") == ("hous",)
+
+
+LETTERS = {
+    "ar": "ابتدرسعفقكلمنهويءأإىةًّ",
+    "el": "αβγδεικλμνορστυωάέήίόύώς",
+    "hi": "कखगतनपमरलसाीुें",
+    "ru": "абвгдеёиклмнопрстьыйюя",
+}
+
+
+@given(st.data(), st.sampled_from(sorted({*_ALGORITHMS, ""})))
+def test_words_whose_stems_are_wanted_are_those_that_all_stemming_finds(data, language):
+    letters = LETTERS.get(language, "") + "abdegilnrstuyéäößçíñø健康ก1"
+    some = st.text(alphabet=letters, min_size=1, max_size=7)
+    ended = st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["", "ge", "ال"]),
+        some,
+        st.sampled_from(["", "s", "ing", "en"]),
+    )
+    words = data.draw(st.lists(ended, min_size=1, max_size=12))
+    cut = {word: stem(word, language) for word in words}
+    wanted = set(data.draw(st.lists(st.sampled_from([*cut.values()]), max_size=4)))
+    assert stems_among(wanted, words, language) == {w: s for w, s in cut.items() if s in wanted}
