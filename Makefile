@@ -13,10 +13,10 @@ CODE := amber engine accounts providers memory libraries tools assistants chats 
 run: installed  ## Everything on this machine, until Ctrl-C
 	@exec $(BIN)/python manage.py up
 
-# Six workers for two cores, CI's size: four of them mostly wait for the platforms of end-to-end
+# Five workers for two cores, CI's size: three of them mostly wait for the platforms of end-to-end
 # tests, while two compute. Each has its own database and Redis database.
 # Whoever has nothing left to do takes from the other; tests/schedule.py says what begins.
-PYTEST_ARGS ?= -n 6 --dist worksteal
+PYTEST_ARGS ?= -n 5 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
 	@echo "The whole suite takes some 15 minutes on two cores."

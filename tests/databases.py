@@ -45,6 +45,13 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     connection.settings_dict["TEST"]["TEMPLATE"] = migrated()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def database_of_worker(request: pytest.FixtureRequest) -> None:
+    """Make the database of an xdist worker before its first test, while nobody uses the one that is copied."""
+    if hasattr(request.config, "workerinput"):
+        request.getfixturevalue("django_db_setup")
+
+
 def migrated() -> str:
     """Name the database with Amber's tables and nobody in them; the first who asks makes it."""
     name = os.environ[VARIABLE]
