@@ -128,9 +128,8 @@ def _between(before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
         return f"\n{time}\n" if is_next else f"\n{OMISSION}\n{time}\n"
     if not is_next:
         return f"\n{OMISSION}\n"
-    return "\n" * (
-        piece.start - before.end
-    )  # messages end with their line, parts of one follow at once
+    # Messages end with their line, parts of one follow at once.
+    return "\n" * (piece.start - before.end)
 
 
 def _spans(line: str) -> Iterator[tuple[int, int]]:

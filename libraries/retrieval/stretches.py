@@ -3,8 +3,9 @@
 Ranking wants a chunk's worth of words; a reader wants the sentences that answer. So the sentences of the
 best chunks are ranked once more, as the messages of a chat are: a word counts for the sentence that has it,
 and less and less for those around. Sentences near to the best one are shown. Then chunks that have none of
-them show one sentence each, as long as there is space; a model is not shown these. A chunk that only vectors speak for is shown whole, or less of it the weaker it is, since no word tells where
-in it the answer is.
+them show one sentence each, as long as there is space; a model is not shown these. A chunk that only
+vectors speak for is shown whole, or less of it the weaker it is, since no word tells where in it the
+answer is.
 
 Sentences are not cut, nor are code, tables and lists, up to PIECE_CHARS; what introduces them (a heading, a line that ends in a
 colon) stays with them. What this does to recall and precision of the text shown is in docs/retrieval.md. Pure.

@@ -36,6 +36,16 @@ def person(running_platform: Platform) -> Iterator[Person]:
         yield person
 
 
+@pytest.fixture(scope="module")
+def organization(person: Person) -> str:
+    """An organization that the person owns, and works in."""
+    made = person.post("organizations/", {"name": "Baltic Resin"})
+    person.put("me/organization/", {"organization_id": made["id"]})
+    person.assistants.clear()
+    person.assistant("Marie")
+    return str(made["id"])
+
+
 @pytest.fixture
 def visit(platform: Platform, browser: "Browser", person: Person) -> Iterator[Visit]:
     """`visit()`: a window of a browser that is signed in. `visit(beside=v)`: another of v's browser.

@@ -13,16 +13,6 @@ pytestmark = pytest.mark.e2e
 SMALL = {"width": 390, "height": 800}
 
 
-@pytest.fixture(scope="module")
-def organization(person):
-    """An organization that the person owns, and works in."""
-    made = person.post("organizations/", {"name": "Baltic Resin"})
-    person.put("me/organization/", {"organization_id": made["id"]})
-    person.assistants.clear()
-    person.assistant("Marie")
-    return made["id"]
-
-
 # -- Memories --------------------------------------------------------------------------------------
 
 

@@ -15,15 +15,6 @@ SMALL = {"width": 390, "height": 800}
 
 
 @pytest.fixture(scope="module")
-def organization(person):
-    made = person.post("organizations/", {"name": "Baltic Resin"})
-    person.put("me/organization/", {"organization_id": made["id"]})
-    person.assistants.clear()
-    person.assistant("Marie")
-    return made["id"]
-
-
-@pytest.fixture(scope="module")
 def colleague(person, organization):
     """Somebody else in the organization, a mere member."""
     email = new_account(person.platform, "carla")
