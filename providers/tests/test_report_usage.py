@@ -13,8 +13,11 @@ from tests.personas import api
 
 ALL = "/api/v1/usage/"
 USUAL = Usage(3, 2, 1)
-TODAY = datetime.now(UTC).date()
 DAY_MS = 86_400_000
+
+
+def day(days_ago=0):
+    return str((datetime.now(UTC) - timedelta(days=days_ago)).date())
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def test_sums_by_day_newest_first(alice, record):
     }
     today, yesterday = report(alice, "day")
     assert set(today) == {"day"} | sums
-    assert (today["day"], yesterday["day"]) == (str(TODAY), str(TODAY - timedelta(days=1)))
+    assert (today["day"], yesterday["day"]) == (day(), day(1))
     assert (today["calls"], today["prompt_tokens"], today["completion_tokens"]) == (2, 13, 2)
     assert (today["cached_tokens"], today["cost"]) == (1, "0.01300000")
 
@@ -106,10 +109,9 @@ def test_filters_calls_and_sums_alike(alice, bob, record):
     record(alice, days_ago=1, model="big", api_key_id=key_id)
     record(alice, days_ago=3, model="big", api_key_id=key_id)
     record(alice, days_ago=2, model="small", api_key_id=key_id)
-    day = str(TODAY - timedelta(days=2))
     said = {
-        "from": day,
-        "to": day,
+        "from": day(2),
+        "to": day(2),
         "model": "big",
         "kind": "chat",
         "user_id": str(alice.user.pk),
@@ -124,7 +126,7 @@ def test_a_report_is_about_the_last_thirty_days_unless_told_otherwise(alice, rec
     record(alice, days_ago=29)
     record(alice, days_ago=30)
     assert [row["calls"] for row in report(alice, "model")] == [1]
-    since = str(TODAY - timedelta(days=60))
+    since = day(60)
     assert [row["calls"] for row in report(alice, "model", **{"from": since})] == [2]
 
 
@@ -187,7 +189,7 @@ def test_exports_the_sums_with_names_beside_ids(alice, record, monkeypatch):
     record(alice, days_ago=1)
     first, second = exported(alice, group_by="day,key,assistant,user")
     assert first == {
-        "day": str(TODAY),
+        "day": day(),
         "api_key_id": str(key.pk),
         "api_key_name": "'=HYPERLINK(1)",
         "assistant_id": str(assistant_id),
