@@ -1,0 +1,69 @@
+"""Test what the hub reads together, and what it does not hold up."""
+
+import asyncio
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+import redis
+
+from amber.lib import redis as amber_redis
+from chats.events import viewers
+from chats.events.stream import events_key
+from chats.events.viewers import Hub, Viewer
+
+LIMIT_SECONDS = 20
+ORGANIZATION = UUID(int=1)
+SPEAKING, STARTING = UUID(int=11), UUID(int=12)
+
+
+@pytest.fixture
+def write(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Return what writes an event of a turn; the pause of gathering is longer than the test."""
+    monkeypatch.setattr(viewers, "_GATHER_SECONDS", 3 * LIMIT_SECONDS)
+    monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 4 * LIMIT_SECONDS)
+    keys = [events_key(ORGANIZATION, turn) for turn in (SPEAKING, STARTING)]
+    client: redis.Redis = amber_redis.client()
+    client.delete(*keys)
+
+    def xadd(turn: UUID, seq: int, name: str) -> None:
+        client.xadd(events_key(ORGANIZATION, turn), {"e": name, "d": "{}"}, id=f"{seq}-0")
+
+    yield xadd
+    client.delete(*keys)
+
+
+@pytest.mark.parametrize("first_words", ["text.delta", "reasoning.delta"])
+def test_first_words_do_not_wait_for_what_is_read_together(write, first_words):
+    async def follow() -> None:
+        hub = Hub()
+        speaking, starting = (
+            Viewer(turn, events_key(ORGANIZATION, turn)) for turn in (SPEAKING, STARTING)
+        )
+        hub.add(speaking)
+        hub.add(starting)
+        write(SPEAKING, 1, "text.delta")
+        assert (await speaking.queue.get()).seq == 1
+
+        write(SPEAKING, 2, "text.delta")
+        write(STARTING, 1, "turn.started")
+        assert (await starting.queue.get()).name == "turn.started"
+        write(STARTING, 2, first_words)
+        assert (await starting.queue.get()).name == first_words
+        write(STARTING, 3, first_words)
+        await asyncio.sleep(0.2)
+        assert speaking.queue.empty()
+        assert starting.queue.empty()
+
+    async def limited() -> None:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                await follow()
+        finally:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await amber_redis.close_async_clients()
+
+    asyncio.run(limited())
