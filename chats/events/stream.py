@@ -246,8 +246,8 @@ class Publisher:
                 feed.expires_at = now + _RENEW_EXPIRY_SECONDS
                 commands.append((b"EXPIRE", feed.key, settings.AMBER_STREAM_TTL_SECONDS))
                 owners.append(feed)
-        # All at once, or a reader would wake at the first and come back 10 ms later for the rest: the
-        # last events of a turn are written together.
+        # All at once, or a reader would wake at the first and come back after its pause for the rest:
+        # the last events of a turn are written together.
         answers = await amber_redis.call_together(commands)
         # Redis refuses an id that is not above the stream's last one: another attempt writes there.
         for feed in {f for f, answer in zip(owners, answers, strict=True) if _is_refusal(answer)}:
