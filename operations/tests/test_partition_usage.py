@@ -30,7 +30,9 @@ from tests.databases import ROOT
 
 pytestmark = pytest.mark.django_db
 
-THIS_MONTH = month_of(timezone.now())
+
+def this_month():
+    return month_of(timezone.now())
 
 
 def write(persona, at=None, **fields):
@@ -76,7 +78,7 @@ def held_by(name):
 @pytest.fixture
 def parted(alice):
     """The rows of three months, in partitions: from before the conversion, of now, and of later."""
-    old = write(alice, start_of(THIS_MONTH) - timedelta(days=90))
+    old = write(alice, start_of(this_month()) - timedelta(days=90))
     now = write(alice)
     partition()
     later = write(alice, start_of(end_of(list_partitions()[0])) + timedelta(days=3))
@@ -90,7 +92,7 @@ def test_months_are_reckoned():
     for month in months_between(date(2023, 11, 1), date(2025, 3, 1)):
         assert month_of_id(first_id(month)) == month
         assert month_of_id(UUID(int=first_id(month).int - (1 << 80))) == add_months(month, -1)
-    assert month_of_id(new_id()) == THIS_MONTH
+    assert month_of_id(new_id()) == this_month()
 
 
 def test_a_plan_and_a_status_change_nothing(alice):
@@ -255,7 +257,7 @@ def test_the_role_of_the_periodic_jobs_may_make_and_drop_partitions(parted, sett
     settle()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL ROLE amber_system")
-        made = list(upkeep.make_missing(start_of(add_months(THIS_MONTH, 4))))
+        made = list(upkeep.make_missing(start_of(add_months(this_month(), 4))))
         history = list_partitions()[0]
         retention._drop_partitions(end_of(history))
         cursor.execute("SELECT current_user")
@@ -270,8 +272,8 @@ def test_the_role_of_the_periodic_jobs_may_make_and_drop_partitions(parted, sett
 
 def test_a_plain_table_forgets_old_rows_too(alice, settings):
     settings.AMBER_USAGE_MONTHS = 2
-    kept = write(alice, start_of(add_months(THIS_MONTH, -2)))
-    write(alice, start_of(add_months(THIS_MONTH, -2)) - timedelta(seconds=1))
+    kept = write(alice, start_of(add_months(this_month(), -2)))
+    write(alice, start_of(add_months(this_month(), -2)) - timedelta(seconds=1))
     retention.forget_usage()
     assert list(UsageRecord.objects.values_list("pk", flat=True)) == [kept.pk]
 
