@@ -72,7 +72,7 @@ function EditGroup({ group, onClose, onSaved }) {
 /** Who is in the group; admins let others in and take them out. @param {{ group: any, onClose: () => void, onChanged: () => void }} props */
 function GroupMembers({ group, onClose, onChanged }) {
 	const list = useList(`groups/${group.id}/members/?limit=100`);
-	const people = useList(isAdmin() ? `organizations/${me.value?.organization?.id}/members/?limit=200` : null);
+	const people = useList(isAdmin() ? `organizations/${me.value?.organization?.id}/members/?limit=200` : null, Infinity);
 	const [chosen, setChosen] = useState("");
 	/** @param {() => Promise<unknown>} act */
 	const change = (act) => attempt(async () => (await act(), setChosen(""), onChanged(), list.refresh()));
