@@ -90,7 +90,7 @@ function GroupMembers({ group, onClose, onChanged }) {
 			<ul class="rows">
 				${list.rows?.map(
 					(member) => html`<li key=${member.user_id} class="list-row">
-						<span class="grow"><strong dir="auto">${called(member)}</strong><span class="dim small">${member.email}</span></span>
+						<span class="grow"><strong dir="auto">${called(member)}</strong>${member.name && html`<span class="dim small">${member.email}</span>`}</span>
 						${isAdmin() && html`<${Button} onClick=${() => change(() => remove(`groups/${group.id}/members/${member.user_id}/`))} aria-label=${`${t("members.remove")}: ${member.email}`}>${t("members.remove")}<//>`}
 					</li>`,
 				)}

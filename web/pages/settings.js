@@ -161,7 +161,7 @@ function Members() {
 			<ul class="rows">
 				${list.rows?.map(
 					(member) => html`<li key=${member.id} class="list-row">
-						<span class="grow"><strong dir="auto">${member.name || member.email}</strong><span class="dim small">${member.email}</span></span>
+						<span class="grow"><strong dir="auto">${member.name || member.email}</strong>${member.name && html`<span class="dim small">${member.email}</span>`}</span>
 						${may ? html`<select class="plain-select" aria-label=${t("members.roleOf", { name: member.email })} value=${member.role} onChange=${(/** @type {any} */ event) => change(member, event.currentTarget.value)}>${roles.map(([role, words]) => html`<option key=${role} value=${role} selected=${role === member.role}>${words}</option>`)}</select>` : html`<span class="dim">${t(/** @type {any} */ (`role.${member.role}`))}</span>`}
 						${(may || member.user_id === me.value?.id) && html`<${Button} onClick=${() => setLeaving(member)} aria-label=${`${t(member.user_id === me.value?.id ? "members.leave" : "members.remove")}: ${member.email}`}>${t(member.user_id === me.value?.id ? "members.leave" : "members.remove")}<//>`}
 					</li>`,
