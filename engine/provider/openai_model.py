@@ -194,8 +194,8 @@ async def _ask(
         async with aclosing(response):
             body = await read_body(response, MAX_REFUSAL_BYTES)
     if response.is_redirect:
-        said = f"{response.status_code} It redirects to another place: is its address right?"
-        raise fault("provider_rejected", said=said)
+        words = f"{response.status_code} It redirects to another place: is its address right?"
+        raise fault("provider_rejected", said=words)
     raise fault_of_status(response.status_code, _refusal_of(body), response.headers)
 
 
