@@ -214,7 +214,7 @@ def test_what_is_no_conversation_is_told_by_the_field(alice, path, value):
     answer = client.post(path, {"model": "any", "messages": value})
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert (error.get("param") or [*error["fields"]][0]).startswith("messages")
+    assert (error.get("param") or next(iter(error["fields"]))).startswith("messages")
 
 
 @pytest.mark.parametrize("value", [True, 0, 1.5, {"role": "user"}])
