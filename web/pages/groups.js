@@ -20,7 +20,7 @@ export function Groups() {
 	const leave = (group) => attempt(async () => (await remove(`groups/${group.id}/members/${me.value?.id}/`), note(t("groups.left", { name: group.name })), list.refresh()));
 	/** @param {any} group */
 	const end = (group) => attempt(async () => (await remove(`groups/${group.id}/`), note(t("deleted", { name: group.name })), list.refresh()));
-	if (me.value?.organization?.personal) return html`<p class="dim">${t("members.personal")}</p>`;
+	if (me.value?.organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
 	return html`<p class="dim">${t(isAdmin() ? "groups.about.admin" : "groups.about")}</p>
 		<${Listed} list=${list} empty=${t("groups.none")}>
 			<ul class="rows">

@@ -156,7 +156,7 @@ function Members() {
 	const roles = ["owner", "admin", "member"].map((role) => [role, t(/** @type {any} */ (`role.${role}`))]);
 	/** @param {any} member @param {string} role */
 	const change = (member, role) => attempt(async () => (await patch(`${at}members/${member.id}/`, { role }), note(t("saved")))).then(list.refresh);
-	if (organization?.personal) return html`<p class="dim">${t("members.personal")}</p>`;
+	if (organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
 	return html`<${Listed} list=${list} empty="">
 			<ul class="rows">
 				${list.rows?.map(
