@@ -31,10 +31,23 @@ def main() -> int:
     with up.postgres_for(command):
         for name, value in installation.read_kept(Path(os.environ["AMBER_VAR_DIR"])).items():
             os.environ.setdefault(name, value)
-        from django.core.management import execute_from_command_line  # `up` must not pay for it
+        # `up` must not pay for these.
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line
 
-        execute_from_command_line(sys.argv)
+        try:
+            execute_from_command_line(sys.argv)
+        except ImproperlyConfigured as wrong:
+            sys.exit(f"{wrong}{_hint()}")
     return 0
+
+
+def _hint() -> str:
+    """Return what to do where no installation is found, whose secrets are then missing."""
+    folder = Path(os.environ["AMBER_VAR_DIR"])
+    if "AMBER_SECRET_KEYS" in os.environ:
+        return ""
+    return f"\nThere is no installation in {folder}. AMBER_VAR_DIR names its folder, and `manage.py up` makes one."
 
 
 if __name__ == "__main__":

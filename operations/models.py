@@ -57,6 +57,8 @@ class WorkerHeartbeat(Row):
     held_count = models.PositiveIntegerField(default=0, db_default=0)
     """How often one of its threads held the interpreter for too long
     (`amber.lib.workers.interpreter_watch`)."""
+    secret_key_id = models.CharField(max_length=8, default="", db_default="")
+    """Which key of AMBER_SECRET_KEYS it encrypts with (`amber.lib.secrets.newest_key_id`)."""
 
     class Meta:
         db_table = "chats_workerheartbeat"

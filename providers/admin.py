@@ -34,6 +34,7 @@ from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import Tone
 from amber.lib.secrets import DecryptError, encrypt_column
 from engine.provider.model import ProviderError
+from engine.provider.openai_model import is_sendable
 from providers import services
 from providers.budgets import reservations
 from providers.budgets.counters import annotate_used, open_counters
@@ -110,6 +111,8 @@ class ProviderForm(forms.ModelForm[Provider]):
         has_key = given.get("api_key") or self.instance.api_key_sealed
         if preset.needs_key and (not has_key or given.get("forget_api_key")):
             self.add_error("api_key", gettext("%(name)s needs a key.") % {"name": preset.label})
+        if not is_sendable(given.get("api_key", "")):
+            self.add_error("api_key", _("A key has no such characters. Copy the whole key."))
 
 
 def _address_problem(base_url: str) -> str:

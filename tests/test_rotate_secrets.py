@@ -1,6 +1,7 @@
 """Every stored secret can be encrypted with a new key, after which the old one is of no use."""
 
 import io
+import time
 
 import pytest
 from django.apps import apps
@@ -9,10 +10,13 @@ from django.utils import timezone
 
 from accounts.models import MailKind, OutgoingMail
 from amber.lib.secrets import DecryptError, cell_of, decrypt, encrypt
+from amber.lib.workers.worker import Worker
 from libraries.models import Repository
 from libraries.tests.ledger import new_library
 from operations.maintenance import secret_rotation
+from operations.maintenance.heartbeats import ALIVE, beat
 from operations.maintenance.secret_rotation import SECRET_COLUMNS
+from operations.models import WorkerHeartbeat
 from providers.models import Provider
 from public_api.models import Webhook
 from tests.secret_keys import new_secret_key
@@ -128,6 +132,26 @@ def test_rows_are_more_than_a_batch(rows, settings, monkeypatch):
     settings.AMBER_SECRET_KEYS = [NEW]
     for provider in Provider.objects.exclude(api_key_sealed=""):
         assert decrypt(provider.api_key_sealed, **cell_of(provider, "api_key"))
+
+
+def test_nothing_is_changed_while_a_worker_uses_the_old_key(rows, settings):
+    worker = Worker("slow@host", consuming_at=time.monotonic())
+    beat(worker, "chat")
+    settings.AMBER_SECRET_KEYS = [NEW, OLD]
+    with pytest.raises(CommandError, match=r"do not use the first key yet: slow@host"):
+        rotate()
+    settings.AMBER_SECRET_KEYS = [OLD]
+    assert read(rows)["tools.Tool", "api_key"] == "api_key"
+    settings.AMBER_SECRET_KEYS = [NEW, OLD]
+    beat(worker, "chat")  # it was restarted
+    assert rotate().startswith(f"{len(SECRET_COLUMNS)} secrets were encrypted again")
+
+
+def test_a_worker_that_is_gone_keeps_no_key_back(rows, settings):
+    long_ago = timezone.now() - 2 * ALIVE
+    WorkerHeartbeat.objects.create(worker="gone@host", queue="chat", beat_at=long_ago)
+    settings.AMBER_SECRET_KEYS = [NEW, OLD]
+    assert rotate().startswith(f"{len(SECRET_COLUMNS)} secrets were encrypted again")
 
 
 def test_without_a_new_key_the_old_one_does_not_open_what_is_new(rows, settings):

@@ -59,6 +59,21 @@ def test_a_new_database_gets_just_what_djangos_own_command_makes(new_database):
             assert one.execute(rows).fetchall() == other.execute(rows).fetchall()
 
 
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [(None, "There is no installation in"), ("short", "Key 1 of AMBER_SECRET_KEYS")],
+)
+def test_a_command_with_wrong_settings_says_so_without_a_traceback(tmp_path, keys, told):
+    environ = {name: value for name, value in os.environ.items() if name != "AMBER_SECRET_KEYS"}
+    environ |= {"AMBER_VAR_DIR": str(tmp_path)} | ({"AMBER_SECRET_KEYS": keys} if keys else {})
+    command = [sys.executable, "manage.py", "rotate_secrets"]
+    run = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert told in run.stderr
+    assert "AMBER_SECRET_KEYS" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 def test_requirements_are_counted_and_complaints_kept_for_a_failure(tmp_path, monkeypatch, capsys):
     wanted = tmp_path / "requirements.txt"
     wanted.write_text("a==1\nb==2\n# c\n")

@@ -5,8 +5,11 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import re
 import runpy
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from django.conf import settings
 from django.test import Client
 
 from amber.web import page
-from amber.web.page_files import publish_files
+from amber.web.page_files import KEPT_SECONDS, PublishedFiles, publish_files, remove_old_files
 
 pytestmark = pytest.mark.django_db
 
@@ -148,3 +151,75 @@ def test_the_widget_is_made_of_its_parts():
     made = runpy.run_path(str(WEB / "scripts" / "widget.py"))["assemble"]()
     assert (settings.BASE_DIR / "public_api" / "static" / "amber-widget.js").read_text() == made
     assert len(made.encode()) < 25_600
+
+
+# -- Old files -------------------------------------------------------------------------------------
+
+
+class Releases:
+    """Releases of the page that start one after another on one folder, each with one style sheet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.target = folder / "source", folder / "web"
+
+    def start(self, css: str) -> Path:
+        """Start a release; return its file."""
+        for name in ("app/main.js", "styles/a.css"):
+            (self.source / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.source / name).write_text(css if name.endswith("css") else "")
+        published = publish_files_of(self.source, self.target)
+        remove_old_files(published, self.target)
+        return self.target / published.addresses["styles/a.css"].removeprefix("/static/web/")
+
+    def wait(self, seconds: float) -> None:
+        """Make all files older by so much."""
+        for path in self.target.rglob("*.*"):
+            then = path.stat().st_mtime - seconds
+            os.utime(path, (then, then))
+
+
+def publish_files_of(source: Path, target: Path) -> PublishedFiles:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("amber.web.page_files.BARE_NAMES", {})
+        return publish_files(source, target)
+
+
+@pytest.fixture
+def releases(tmp_path):
+    return Releases(tmp_path)
+
+
+def test_files_of_an_older_release_go_when_no_page_needs_them_any_more(releases):
+    old = releases.start("p { color: red }")
+    releases.wait(3 * KEPT_SECONDS)
+    new = releases.start("p { color: blue }")
+    assert old.exists()  # it was used until now
+    assert abs(old.stat().st_mtime - time.time()) < 600
+    releases.wait(KEPT_SECONDS / 2)
+    releases.start("p { color: blue }")
+    assert old.exists()
+    releases.wait(KEPT_SECONDS)
+    releases.start("p { color: blue }")
+    assert new.exists()
+    assert not old.exists()
+    assert not old.with_name(f"{old.name}.gz").exists()
+
+
+def test_a_release_that_comes_back_keeps_its_files(releases):
+    old = releases.start("p { color: red }")
+    releases.start("p { color: blue }")
+    releases.start("p { color: red }")
+    releases.wait(3 * KEPT_SECONDS)
+    releases.start("p { color: red }")
+    assert old.exists()
+
+
+def test_files_of_releases_that_kept_no_record_stay_for_now(releases):
+    old = releases.start("p { color: red }")
+    releases.wait(3 * KEPT_SECONDS)
+    releases.target.with_name("web-files.json").unlink()
+    releases.start("p { color: blue }")
+    assert old.exists()
+    releases.wait(2 * KEPT_SECONDS)
+    releases.start("p { color: blue }")
+    assert not old.exists()

@@ -113,9 +113,14 @@ def decrypt(
         raise DecryptError("The encrypted secret is damaged or belongs to another row.") from None
 
 
-def is_of_newest_key(encrypted: str, keys: Sequence[str] | None = None) -> bool:
+def newest_key_id() -> str:
+    """Return the id of the key that encrypts now, 8 characters. Raises SecretKeyError."""
+    return _keys_in_order(None)[0][0]
+
+
+def is_of_newest_key(encrypted: str) -> bool:
     """Return whether the key that encrypts now has encrypted this. Raises SecretKeyError."""
-    return encrypted.startswith(f"{VERSION}.{_keys_in_order(keys)[0][0]}.")
+    return encrypted.startswith(f"{VERSION}.{newest_key_id()}.")
 
 
 def encrypt_column(row: Any, column: str, text: str) -> None:

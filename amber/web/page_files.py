@@ -2,7 +2,8 @@
 
 The browser keeps them for good. Modules name each other as they stand in the folder; an import map
 leads these names to the published ones. Every web process does this when it starts: what is there
-already stays, so several may do it at once, and pages of an older release find their files.
+already stays, so several may do it at once, and pages of an older release find their files for
+KEPT_SECONDS longer.
 """
 
 import base64
@@ -13,7 +14,9 @@ import os
 import posixpath
 import re
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +29,9 @@ PREFIX: Final = "/static/web/"
 FOLDERS: Final = ("app", "components", "locales", "pages", "shared", "styles", "vendor")
 ENDINGS: Final = frozenset({".js", ".css", ".woff2", ".svg"})
 COMPRESSED: Final = frozenset({".js", ".css", ".svg"})
+
+KEPT_SECONDS: Final = 30 * 86_400.0
+"""How long the files of an older release stay: a page that stays open loads some of them on use."""
 
 BARE_NAMES: Final = {
     "preact": "vendor/preact.js",
@@ -63,7 +69,7 @@ class PageFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whiten
 
     def __init__(self, get_response: Any = None) -> None:
         super().__init__(get_response, settings)
-        publish()
+        remove_old_files(publish(), target_folder())
         self.add_files(str(target_folder()), prefix=PREFIX)
 
     def immutable_file_test(self, path: str, url: str) -> bool:
@@ -107,6 +113,36 @@ def publish_files(source: Path, target: Path) -> PublishedFiles:
         json.dumps({"imports": imports}, separators=(",", ":")),
         tuple(addresses[path] for path in first),
     )
+
+
+def remove_old_files(published: PublishedFiles, target: Path) -> None:
+    """Delete files that belong to no release since KEPT_SECONDS.
+
+    A file's time is that of its writing, so what the release before had gets that of the first start without it.
+    """
+    record = target.with_name(f"{target.name}-files.json")
+    current = {address.removeprefix(PREFIX) for address in published.addresses.values()}
+    before = _names_in(record)
+    last_time = time.time() - KEPT_SECONDS
+    for path in target.rglob("*.*"):
+        name = path.relative_to(target).as_posix().removesuffix(".gz")
+        if name in current or not path.is_file():
+            continue
+        with suppress(FileNotFoundError):  # another process was quicker
+            if before is None or name in before:
+                os.utime(path)
+            elif path.stat().st_mtime < last_time:
+                path.unlink()
+    if before != current:
+        _write_whole(record, json.dumps(sorted(current)).encode())
+
+
+def _names_in(record: Path) -> set[str] | None:
+    """Return the names of the files of the release that started last; None if that is not known."""
+    try:
+        return set(json.loads(record.read_text()))
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _paths(source: Path) -> list[str]:

@@ -22,6 +22,7 @@ from engine.provider.model import ProviderError, Usage
 from engine.provider.openai_model import (
     CONNECT_SECONDS,
     log_failures,
+    read_body,
     response_errors,
     send,
     shared_client,
@@ -137,7 +138,7 @@ class OpenAIEmbedder:
                     raise
                 unknown.add(refused)
         async with response_errors(), aclosing(response):
-            return self._vectors(await response.aread(), len(texts))
+            return self._vectors(await read_body(response), len(texts))
 
     def _vectors(self, body: bytes, count: int) -> "Vectors":
         try:
@@ -170,7 +171,7 @@ async def measure_dimensions(
             body = as_json({"model": model_id, "input": ["length"]})
             response = await send(client, "/embeddings", body)
             async with response_errors(), aclosing(response):
-                answer = orjson.loads(await response.aread())
+                answer = orjson.loads(await read_body(response))
         return len(_vector(answer["data"][0]["embedding"]))
     except TimeoutError:
         raise fault("provider_timeout") from None

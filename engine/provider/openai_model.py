@@ -70,6 +70,8 @@ NO_HEADERS: Mapping[str, str | None] = {}
 
 MAX_BODY_BYTES = 64_000_000
 """The longest answer of a server that does not stream; one with pictures has a few million."""
+MAX_REFUSAL_BYTES = 1_000_000
+MAX_REDIRECTS = 3
 
 _ClientKey = tuple[str, str, float]
 _clients: dict[asyncio.AbstractEventLoop, dict[_ClientKey, "httpx2.AsyncClient"]] = {}
@@ -87,11 +89,13 @@ async def shared_client(
     """Return the client of this provider on the running loop; its users share the connections.
 
     It is closed when the loop shuts its generators down (`asyncio.run` does), or by
-    `close_clients`.
+    `close_clients`. Raises ProviderError for a key that no header can carry.
     """
     import httpx2
     from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 
+    if not is_sendable(api_key):
+        raise fault("provider_auth", said="The stored key has characters that no key has.")
     loop = asyncio.get_running_loop()
     if loop not in _closers:
         for old in [known for known in list(_closers) if known.is_closed()]:
@@ -119,9 +123,13 @@ async def shared_client(
             },
             timeout=timeout,
             limits=limits,
-            follow_redirects=True,
         )
     return client
+
+
+def is_sendable(api_key: str) -> bool:
+    """Return whether a header can carry this key: no line ends, nothing but ASCII."""
+    return api_key.isascii() and api_key.isprintable()
 
 
 async def _close_with_loop() -> AsyncGenerator[None, None]:
@@ -180,21 +188,50 @@ async def _ask(
     for name in headers.keys() - said.keys():
         request.headers.pop(name, None)
     async with response_errors():
-        response = await client.send(request, stream=True)
+        response = await _follow_redirects(client, request)
         if response.is_success:
             return response
         async with aclosing(response):
-            await response.aread()
-    raise fault_of_status(response.status_code, _refusal_of(response), response.headers)
+            body = await read_body(response, MAX_REFUSAL_BYTES)
+    if response.is_redirect:
+        words = f"{response.status_code} It redirects to another place: is its address right?"
+        raise fault("provider_rejected", said=words)
+    raise fault_of_status(response.status_code, _refusal_of(body), response.headers)
 
 
-def _refusal_of(response: "httpx2.Response") -> object:
+async def _follow_redirects(
+    client: "httpx2.AsyncClient", request: "httpx2.Request"
+) -> "httpx2.Response":
+    """Return the answer. Within the provider's host a redirect is followed; elsewhere would go what
+    people wrote, and a key in a header that httpx2 does not know for one.
+    """
+    for left in range(MAX_REDIRECTS, -1, -1):
+        try:
+            response = await client.send(request, stream=True)
+        except UnicodeError:  # the transport cannot read each reason of a status
+            raise fault("provider_malformed", said="Its answer is not HTTP.") from None
+        following = response.next_request
+        if following is None or not left or not _is_same_host(request.url, following.url):
+            break
+        await response.aclose()
+        request = following
+    return response
+
+
+def _is_same_host(url: "httpx2.URL", other: "httpx2.URL") -> bool:
+    """Return whether both are one service; https may follow http on the usual ports."""
+    is_upgrade = (url.scheme, url.port, other.scheme, other.port) == ("http", None, "https", None)
+    same = (url.scheme, url.port) == (other.scheme, other.port)
+    return url.host == other.host and (same or is_upgrade)
+
+
+def _refusal_of(body: bytes) -> object:
     """Return what a refusal says: its JSON, of that the error alone; the text where it is none."""
     try:
-        body = orjson.loads(response.content)
+        said = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return response.text.strip()
-    return body.get("error", body) if isinstance(body, dict) else body
+        return body.decode(errors="replace").strip()
+    return said.get("error", said) if isinstance(said, dict) else said
 
 
 @contextmanager
@@ -209,13 +246,17 @@ def log_failures(model: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def response_errors() -> AsyncIterator[None]:
-    """Turn what fails while a body is read into a ProviderError."""
+    """Turn what fails while an answer is read into a ProviderError."""
+    import aiohttp
     import httpx2
 
     try:
         yield
     except httpx2.HTTPError as error:
         raise fault("provider_unavailable") from error
+    except aiohttp.ClientError as error:  # it holds the request's headers, and so the key
+        said = f"Its answer is not HTTP: {getattr(error, 'message', type(error).__name__)}"
+        raise fault("provider_malformed", said=said) from None
 
 
 class OpenAIModel:
@@ -390,7 +431,7 @@ async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], 
         else:
             return
         if first in b"{[":
-            yield [await _rest_of(blocks, begun)]
+            yield [await _rest_of(blocks, begun, MAX_BODY_BYTES)]
             return
         if first == b"<":  # a page, mostly of a proxy, or where an address lacks its /v1
             raise fault("provider_malformed", said="It answered with a page of HTML or XML.")
@@ -401,13 +442,19 @@ async def _payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], 
         yield lines.end()
 
 
-async def _rest_of(blocks: AsyncIterator[bytes], begun: bytes) -> bytes:
+async def read_body(response: "httpx2.Response", max_bytes: int | None = None) -> bytes:
+    """Return the whole body, without a byte order mark. Raises ProviderError if it is longer."""
+    async with aclosing(response.aiter_bytes()) as blocks:
+        return await _rest_of(blocks, b"", max_bytes or MAX_BODY_BYTES)
+
+
+async def _rest_of(blocks: AsyncIterator[bytes], begun: bytes, max_bytes: int) -> bytes:
     """Return a whole body, without a byte order mark. Raises ProviderError."""
     body = bytearray(begun)
     async for block in blocks:
         body += block
-        if len(body) > MAX_BODY_BYTES:
-            raise fault("provider_malformed", said=f"It sent more than {MAX_BODY_BYTES} bytes.")
+        if len(body) > max_bytes:
+            raise fault("provider_malformed", said=f"It sent more than {max_bytes} bytes.")
     return bytes(body).removeprefix(BYTE_ORDER_MARK).strip()
 
 

@@ -11,6 +11,7 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Now
 
 from amber.lib.database.lease import is_older
+from amber.lib.secrets import newest_key_id
 from amber.lib.workers.interpreter_watch import held_count
 from amber.lib.workers.worker import Worker
 from operations.models import WorkerHeartbeat
@@ -27,7 +28,13 @@ def beat(worker: Worker, queue: str) -> None:
     if time.monotonic() - worker.consuming_at > CONSUMING_SECONDS:
         return
     WorkerHeartbeat.objects.update_or_create(
-        worker=worker.name, defaults={"queue": queue, "beat_at": Now(), "held_count": held_count()}
+        worker=worker.name,
+        defaults={
+            "queue": queue,
+            "beat_at": Now(),
+            "held_count": held_count(),
+            "secret_key_id": newest_key_id(),
+        },
     )
 
 
@@ -47,6 +54,12 @@ def held_counts() -> dict[str, int]:
     live."""
     rows = _alive().values("queue").annotate(n=Sum("held_count"))
     return {row["queue"]: row["n"] for row in rows}
+
+
+def workers_of_other_keys() -> list[str]:
+    """Return the names of the living workers that encrypt with another key than this process."""
+    others = _alive().exclude(secret_key_id=newest_key_id())
+    return list(others.order_by("worker").values_list("worker", flat=True))
 
 
 def forget_dead_workers() -> None:

@@ -20,7 +20,7 @@ from engine.provider.dialects import DIALECTS
 from engine.provider.embedding import measure_dimensions
 from engine.provider.faults import fault
 from engine.provider.model import ProviderError
-from engine.provider.openai_model import fetch, response_errors, shared_client
+from engine.provider.openai_model import fetch, read_body, response_errors, shared_client
 from providers import registry
 from providers.environment import MAX_DIMENSIONS
 from providers.known_models import NamedModel, read_entry
@@ -81,7 +81,7 @@ async def _list_at(
         async with asyncio.timeout(LIST_SECONDS):
             response = await fetch(client, path, headers)
             async with response_errors(), aclosing(response):
-                body = await response.aread()
+                body = await read_body(response)
     except TimeoutError:
         raise fault("provider_timeout") from None
     try:

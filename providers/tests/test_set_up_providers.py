@@ -67,6 +67,12 @@ def test_a_preset_that_needs_a_key_says_so(operator):
     assert operator.post(f"{PROVIDERS}add/", {"preset": "ollama"}).status_code == 302
 
 
+def test_a_key_that_was_copied_shortened_is_refused(operator):
+    answer = operator.post(f"{PROVIDERS}add/", {"preset": "openai", "api_key": "sk-…abcd"})
+    assert "Copy the whole key." in answer.content.decode()
+    assert not Provider.objects.exists()
+
+
 def test_models_are_listed_and_the_chosen_ones_added(operator, new_provider):
     provider = new_provider()
     address = f"{PROVIDERS}{provider.pk}/models/"

@@ -229,9 +229,9 @@ class ConversationField(BoundedListField):
 
     def refuse_long(self, data: Any) -> None:
         super().refuse_long(data)
-        messages = (
-            (each for each in data if isinstance(each, dict)) if isinstance(data, list) else ()
-        )
+        if not isinstance(data, list):
+            return  # no conversation, which is said later
+        messages = (each for each in data if isinstance(each, dict))
         lists = (value for each in messages for value in each.values() if isinstance(value, list))
         if sum(map(len, lists), len(data)) > (self.max_length or 0):
             self.fail("max_length", max_length=self.max_length)

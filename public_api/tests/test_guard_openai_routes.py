@@ -205,3 +205,21 @@ def test_the_request_is_held_to_its_own_keys_origins(alice):
     assert_openai_error(refused, 403, "insufficient_permissions")
     assert refused.headers["Access-Control-Allow-Origin"] == "https://other.example", "to read why"
     assert client.get("/v1/models").status_code == 200, "servers do not say where they are from"
+
+
+@pytest.mark.parametrize("value", [True, 0, 1.5, "hi", {"role": "user"}])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/chat"])
+def test_what_is_no_conversation_is_told_by_the_field(alice, path, value):
+    client = api(key=alice.new_key(scopes=["public"])[1])
+    answer = client.post(path, {"model": "any", "messages": value})
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert (error.get("param") or next(iter(error["fields"]))).startswith("messages")
+
+
+@pytest.mark.parametrize("value", [True, 0, 1.5, {"role": "user"}])
+def test_what_is_no_input_is_told_by_the_field(alice, value):
+    client = api(key=alice.new_key(scopes=["public"])[1])
+    answer = client.post("/v1/responses", {"model": "any", "input": value})
+    assert_openai_error(answer, 400, answer.json()["error"]["code"])
+    assert answer.json()["error"]["param"] == "input"

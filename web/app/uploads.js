@@ -2,6 +2,9 @@
 import { signal } from "@preact/signals";
 import { ApiError, upload } from "./api.js";
 
+/** In the order in which a document goes through them. */
+export const STAGES = ["stored", "parsed", "chunked", "embedded", "ready"];
+
 const AT_ONCE = 3;
 
 /**

@@ -11,7 +11,7 @@ import { attempt, Dialog, note } from "./ui.js";
  */
 export function GroupShares({ path, name, onClose }) {
 	const groups = useList("groups/?limit=200");
-	const grants = useList(`${path}grants/?limit=200`);
+	const grants = useList(`${path}grants/?limit=200`, Infinity);
 	const rights = new Map(grants.rows?.map((grant) => [grant.group_id, grant.right]));
 	/** @param {any} group @param {string} right */
 	const share = (group, right) =>

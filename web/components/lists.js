@@ -6,24 +6,38 @@ import { t } from "../app/i18n.js";
 import { attempt, Button, Failure, Waiting } from "./ui.js";
 
 /**
- * The rows at this address; `rows` is null until they came. `refresh` reads the first page anew and keeps what
- * was loaded on.
- * @param {string | null} path null: nothing yet
+ * The rows at this address, so many of them if there are, and the address of those that follow.
+ * @param {string} path @param {number} count
  */
-export function useList(path) {
+async function readRows(path, count) {
+	let page = await get(path);
+	const rows = [...page.results];
+	while (page.next && rows.length < count) {
+		page = await get(page.next);
+		rows.push(...page.results);
+	}
+	return { rows, next: page.next };
+}
+
+/**
+ * The rows at this address; `rows` is null until they came. `refresh` reads as many anew as were loaded.
+ * @param {string | null} path null: nothing yet
+ * @param {number} least how many to load at first, if there are; at least a page
+ */
+export function useList(path, least = 1) {
 	const [rows, setRows] = useState(/** @type {any[] | null} */ (null));
 	const [next, setNext] = useState(/** @type {string | null} */ (null));
 	const [error, setError] = useState(/** @type {unknown} */ (null));
 	const shown = useRef(path);
-	const isLong = useRef(false);
+	const count = useRef(least);
 	const refresh = useCallback(async () => {
 		if (path === null) return;
 		try {
-			const page = await get(path);
-			if (shown.current !== path) return;
-			const fresh = new Set(page.results.map((/** @type {any} */ row) => row.id));
-			setRows((known) => (isLong.current ? [...page.results, ...(known ?? []).filter((row) => !fresh.has(row.id))] : page.results));
-			if (!isLong.current) setNext(page.next);
+			const wanted = count.current;
+			const read = await readRows(path, wanted);
+			if (shown.current !== path || count.current !== wanted) return;
+			setRows(read.rows);
+			setNext(read.next);
 			setError(null);
 		} catch (why) {
 			if (shown.current === path) setError(why);
@@ -31,7 +45,7 @@ export function useList(path) {
 	}, [path]);
 	useEffect(() => {
 		shown.current = path;
-		isLong.current = false;
+		count.current = least;
 		setRows(null);
 		refresh();
 	}, [path]);
@@ -39,11 +53,12 @@ export function useList(path) {
 		attempt(async () => {
 			const page = await get(/** @type {string} */ (next));
 			if (shown.current !== path) return;
-			isLong.current = true;
-			setRows((known) => [...(known ?? []), ...page.results]);
+			const all = [...(rows ?? []), ...page.results];
+			count.current = all.length;
+			setRows(all);
 			setNext(page.next);
 		});
-	return { rows, error, refresh, more: next ? more : null, setRows };
+	return { rows, error, refresh, more: next ? more : null };
 }
 
 /**

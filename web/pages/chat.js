@@ -80,7 +80,7 @@ function NewChat() {
 			<h1>${name ? t("chat.greeting.named", { name }) : t("chat.greeting")}</h1>
 			${(assistant?.greeting || assistant?.description) && html`<${Described} text=${assistant.greeting || assistant.description} />`}
 			${Boolean(suggested.length) && html`<div class="suggested" role="group" aria-label=${t("chat.suggested")}>${suggested.map((each) => html`<button type="button" class="button" key=${each} disabled=${isStarting} dir="auto" onClick=${() => send(each, { assistantId: null, files: [] })}>${each}</button>`)}</div>`}
-			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")}</p>`}
+			${areLoaded.value && !assistants.value.length && html`<p>${t("chat.noAssistants")} <a href="/assistants/new">${t("assistants.new")}</a></p>`}
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
 	</main>`;

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { get } from "../app/api.js";
 import { html } from "../app/html.js";
 import { duration, number, t, time } from "../app/i18n.js";
+import { STAGES } from "../app/uploads.js";
 import { Listed, useList, useRow } from "../components/lists.js";
 import { attempt, Button, Failure, useTitle, Waiting } from "../components/ui.js";
 
@@ -22,7 +23,7 @@ export function Page({ params }) {
 				[t("document.source"), document.source || document.path],
 				[t("document.chunks"), number(document.progress.chunks)],
 				[t("document.added"), time(document.created_at)],
-				[t("document.timings"), Object.entries(document.timings).map(([stage, ms]) => `${t(/** @type {any} */ (`stage.${stage}`))} ${duration(Number(ms))}`).join(", ")],
+				[t("document.timings"), STAGES.filter((stage) => stage in document.timings).map((stage) => `${t(/** @type {any} */ (`stage.${stage}`))} ${duration(document.timings[stage])}`).join(", ")],
 			].filter(([, value]) => value)
 		: [];
 	return html`<main class="page" id="content" tabindex="-1">

@@ -20,7 +20,7 @@ export function Groups() {
 	const leave = (group) => attempt(async () => (await remove(`groups/${group.id}/members/${me.value?.id}/`), note(t("groups.left", { name: group.name })), list.refresh()));
 	/** @param {any} group */
 	const end = (group) => attempt(async () => (await remove(`groups/${group.id}/`), note(t("deleted", { name: group.name })), list.refresh()));
-	if (me.value?.organization?.personal) return html`<p class="dim">${t("members.personal")}</p>`;
+	if (me.value?.organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
 	return html`<p class="dim">${t(isAdmin() ? "groups.about.admin" : "groups.about")}</p>
 		<${Listed} list=${list} empty=${t("groups.none")}>
 			<ul class="rows">
@@ -72,7 +72,7 @@ function EditGroup({ group, onClose, onSaved }) {
 /** Who is in the group; admins let others in and take them out. @param {{ group: any, onClose: () => void, onChanged: () => void }} props */
 function GroupMembers({ group, onClose, onChanged }) {
 	const list = useList(`groups/${group.id}/members/?limit=100`);
-	const people = useList(isAdmin() ? `organizations/${me.value?.organization?.id}/members/?limit=200` : null);
+	const people = useList(isAdmin() ? `organizations/${me.value?.organization?.id}/members/?limit=200` : null, Infinity);
 	const [chosen, setChosen] = useState("");
 	/** @param {() => Promise<unknown>} act */
 	const change = (act) => attempt(async () => (await act(), setChosen(""), onChanged(), list.refresh()));
@@ -90,7 +90,7 @@ function GroupMembers({ group, onClose, onChanged }) {
 			<ul class="rows">
 				${list.rows?.map(
 					(member) => html`<li key=${member.user_id} class="list-row">
-						<span class="grow"><strong dir="auto">${called(member)}</strong><span class="dim small">${member.email}</span></span>
+						<span class="grow"><strong dir="auto">${called(member)}</strong>${member.name && html`<span class="dim small">${member.email}</span>`}</span>
 						${isAdmin() && html`<${Button} onClick=${() => change(() => remove(`groups/${group.id}/members/${member.user_id}/`))} aria-label=${`${t("members.remove")}: ${member.email}`}>${t("members.remove")}<//>`}
 					</li>`,
 				)}

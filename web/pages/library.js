@@ -5,14 +5,14 @@ import { patch, post, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
-import { clearUploads, filesOf, sendAgain, sendFiles, uploads } from "../app/uploads.js";
+import { clearUploads, filesOf, STAGES, sendAgain, sendFiles, uploads } from "../app/uploads.js";
 import { GroupShares } from "../components/group-shares.js";
 import { Choice, complaints, Listed, Tick, useEvery, useList, useRow } from "../components/lists.js";
+import { Marked, questionWords } from "../components/marked.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 
 const BUSY_MS = 1_500;
 const IDLE_MS = 15_000;
-const STAGES = ["stored", "parsed", "chunked", "embedded", "ready"];
 
 /** @param {{ params: Record<string, string> }} props */
 export function Page({ params }) {
@@ -104,7 +104,7 @@ function SearchBox({ libraryId }) {
 		setError(null);
 		try {
 			const answer = await post(`libraries/${libraryId}/search/`, { query });
-			setFound(answer);
+			setFound({ ...answer, words: questionWords(query) });
 			announce(t("search.found", { count: answer.results.length }));
 		} catch (why) {
 			setError(why);
@@ -124,14 +124,14 @@ function SearchBox({ libraryId }) {
 		${
 			found?.results.length > 0 &&
 			html`<ol class="passages">
-				${found.results.map((/** @type {any} */ passage) => html`<${FoundPassage} key=${passage.number} passage=${passage} libraryId=${libraryId} />`)}
+				${found.results.map((/** @type {any} */ passage) => html`<${FoundPassage} key=${passage.number} passage=${passage} words=${found.words} libraryId=${libraryId} />`)}
 			</ol>`
 		}
 	</section>`;
 }
 
-/** @param {{ passage: any, libraryId: string }} props */
-function FoundPassage({ passage, libraryId }) {
+/** @param {{ passage: any, words: Set<string>, libraryId: string }} props */
+function FoundPassage({ passage, words, libraryId }) {
 	const percent = Math.round(passage.relevance * 100);
 	const ranks = [
 		passage.text_rank ? t("search.byWords", { rank: passage.text_rank }) : t("search.notByWords"),
@@ -140,7 +140,7 @@ function FoundPassage({ passage, libraryId }) {
 	return html`<li class="found">
 		<h3><a href=${`/libraries/${libraryId}/documents/${passage.document.id}`} dir="auto">${passage.document.path ?? passage.document.name}</a></h3>
 		<p class="dim small">${[passage.heading, passage.page && t("answer.page", { page: passage.page })].filter(Boolean).join(" · ")}</p>
-		<blockquote dir="auto">${passage.content}</blockquote>
+		<blockquote dir="auto"><${Marked} text=${passage.content} words=${words} /></blockquote>
 		<p class="why"><meter min="0" max="100" value=${percent} aria-label=${t("search.relevance")}></meter> <span>${t("search.relevanceOf", { percent: number(passage.relevance, { style: "percent" }) })}</span><span>${ranks.join(" · ")}</span></p>
 	</li>`;
 }

@@ -156,12 +156,12 @@ function Members() {
 	const roles = ["owner", "admin", "member"].map((role) => [role, t(/** @type {any} */ (`role.${role}`))]);
 	/** @param {any} member @param {string} role */
 	const change = (member, role) => attempt(async () => (await patch(`${at}members/${member.id}/`, { role }), note(t("saved")))).then(list.refresh);
-	if (organization?.personal) return html`<p class="dim">${t("members.personal")}</p>`;
+	if (organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
 	return html`<${Listed} list=${list} empty="">
 			<ul class="rows">
 				${list.rows?.map(
 					(member) => html`<li key=${member.id} class="list-row">
-						<span class="grow"><strong dir="auto">${member.name || member.email}</strong><span class="dim small">${member.email}</span></span>
+						<span class="grow"><strong dir="auto">${member.name || member.email}</strong>${member.name && html`<span class="dim small">${member.email}</span>`}</span>
 						${may ? html`<select class="plain-select" aria-label=${t("members.roleOf", { name: member.email })} value=${member.role} onChange=${(/** @type {any} */ event) => change(member, event.currentTarget.value)}>${roles.map(([role, words]) => html`<option key=${role} value=${role} selected=${role === member.role}>${words}</option>`)}</select>` : html`<span class="dim">${t(/** @type {any} */ (`role.${member.role}`))}</span>`}
 						${(may || member.user_id === me.value?.id) && html`<${Button} onClick=${() => setLeaving(member)} aria-label=${`${t(member.user_id === me.value?.id ? "members.leave" : "members.remove")}: ${member.email}`}>${t(member.user_id === me.value?.id ? "members.leave" : "members.remove")}<//>`}
 					</li>`,

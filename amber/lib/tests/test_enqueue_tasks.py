@@ -1,13 +1,16 @@
 """Test the doorbell: a message reaches Celery's worker; one that cannot be sent is no error."""
 
 import logging
+from collections import deque
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 from celery import Celery, signals
 from celery.contrib.testing.worker import start_worker
 from kombu import Queue
 
+from amber.lib import redis as amber_redis
 from amber.lib.workers import queue
 from amber.lib.workers.queue import enqueue, waiting
 
@@ -54,3 +57,23 @@ def test_a_message_without_redis_is_lost_and_no_error(use_broker, caplog):
     with caplog.at_level(logging.WARNING):
         enqueue(QUEUE, TASK, ARGUMENT)
     assert "message_not_enqueued" in caplog.text
+
+
+class TakenMeanwhile(deque[Any]):
+    """Is empty as soon as somebody has seen that it is not: another thread was quicker."""
+
+    def __bool__(self) -> bool:
+        was_filled = len(self) > 0
+        self.clear()
+        return was_filled
+
+
+def test_threads_may_send_at_the_same_time(use_broker, settings):
+    use_broker(settings.REDIS_URL)
+    sender = queue._sender()
+    sender._idle = TakenMeanwhile()
+    before = waiting(QUEUE)
+    enqueue(QUEUE, TASK, ARGUMENT)
+    enqueue(QUEUE, TASK, ARGUMENT)
+    assert waiting(QUEUE) == before + 2
+    amber_redis.client().delete(queue._key(QUEUE))

@@ -41,7 +41,10 @@ class MessageSender:
 
     def send(self, queue: str, task: str, arguments: tuple[str, ...]) -> None:
         """Send a message. Raises OperationalError, RedisError, OSError."""
-        producer = self._idle.pop() if self._idle else self._new_producer()
+        try:
+            producer = self._idle.pop()
+        except IndexError:  # asking first whether there is one would lose a race
+            producer = self._new_producer()
         self._app.send_task(
             task,
             args=arguments,

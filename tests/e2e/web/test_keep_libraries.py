@@ -107,7 +107,8 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     here.page.get_by_label("Question or keywords").fill("brass valve")
     here.press("Enter")
     found = here.page.locator(".found").first
-    found.get_by_text("Open the brass valve").wait_for()
+    expect(found.locator("blockquote")).to_contain_text("Open the brass valve")
+    expect(found.locator("mark")).to_have_text(["brass", "valve"])
     expect(found).to_contain_text(re.compile(r"no\. \d+ by words"))
     expect(found).to_contain_text(re.compile(r"relevance \d"))
     here.hears("1 passage found")
@@ -118,6 +119,32 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     here.button("Show text").click()
     expect(here.page.locator(".document-text")).to_contain_text(PUMP.strip())
     here.is_accessible()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "marks"),
+    [
+        ("How is the pump bled?", "The PUMPS are bled; a pumpkin is not.", ["PUMPS", "bled"]),
+        ("storing batteries", "Store each battery dry.", ["Store", "battery"]),
+        ("水泵如何放气", "水泵放气：打开阀门。如何关闭？", ["水泵放气"]),
+        ("ポンプの弁", "弁とポンプです。", ["ポンプ"]),
+        ("<b>P1</b>", "<b>P1</b> & P2", ["P1"]),
+        ("Who are you?", "You are who you are.", []),
+    ],
+)
+def test_the_words_of_a_question_are_marked(visit, question, text, marks):
+    here = visit().open("/libraries")
+    found = here.page.evaluate(
+        """async ({ question, text }) => {
+            const [{ Marked, questionWords }, { html }, { render }] = await Promise.all(
+                ["/static/web/components/marked.js", "/static/web/app/html.js", "preact"].map((each) => import(each)));
+            const shown = document.createElement("div");
+            render(html`<${Marked} text=${text} words=${questionWords(question)} />`, shown);
+            return { text: shown.textContent, marks: [...shown.querySelectorAll("mark")].map((each) => each.textContent) };
+        }""",
+        {"question": question, "text": text},
+    )
+    assert found == {"text": text, "marks": marks}
 
 
 def test_a_document_and_its_library_are_deleted_by_keyboard(visit, person, library):

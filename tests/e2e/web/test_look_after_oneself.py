@@ -47,6 +47,23 @@ def test_memories_are_added_found_corrected_and_forgotten(visit, person, organiz
     assert "Paula lives in Sopot." not in kept
 
 
+def test_what_is_forgotten_leaves_a_list_that_was_loaded_on(visit, person, organization):
+    for number in range(52):
+        person.post("memories/", {"content": f"Shelf {number} holds resin {number}."})
+    here = visit().open("/memories")
+    here.button("More").click()
+    here.sees("Shelf 0 holds resin 0.")
+    here.button("Actions for the memory: Shelf 1 holds resin 1.").click()
+    here.select("Forget")
+    here.dialog.get_by_role("button", name="Forget").click()
+    here.page.get_by_text("Shelf 1 holds resin 1.").wait_for(state="detached")
+    here.sees("Shelf 0 holds resin 0.")
+    here.button("Actions for all memories").click()
+    here.select("Forget everything")
+    here.dialog.get_by_role("button", name="Forget everything").click()
+    here.sees("Nothing is remembered about you yet.")
+
+
 # -- Usage -----------------------------------------------------------------------------------------
 
 

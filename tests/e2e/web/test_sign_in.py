@@ -128,6 +128,8 @@ def test_organizations_are_switched(visit, owner):
         "() => document.querySelector('.account')?.textContent.includes('Second home')"
     )
     here.sees("You have no assistants yet.")
+    here.page.locator("main").get_by_role("link", name="New assistant").click()
+    here.page.get_by_role("heading", name="New assistant").wait_for()
 
 
 def test_a_link_that_is_not_good_any_more_says_so(visit):
