@@ -33,8 +33,8 @@ from amber.lib.operator_pages.columns import Reference, reference_of
 from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import Tone
 from amber.lib.secrets import DecryptError, encrypt_column
+from engine.provider.client import is_sendable
 from engine.provider.model import ProviderError
-from engine.provider.openai_model import is_sendable
 from providers import services
 from providers.budgets import reservations
 from providers.budgets.counters import annotate_used, open_counters

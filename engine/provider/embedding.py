@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from engine.provider.chunks import usage_of
-from engine.provider.faults import fault
-from engine.provider.model import ProviderError, Usage
-from engine.provider.openai_model import (
+from engine.provider.client import (
     CONNECT_SECONDS,
     log_failures,
     read_body,
@@ -27,6 +25,8 @@ from engine.provider.openai_model import (
     send,
     shared_client,
 )
+from engine.provider.faults import fault
+from engine.provider.model import ProviderError, Usage
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy, pause_seconds
 from engine.provider.request_body import as_json
 from engine.text.lexical import features

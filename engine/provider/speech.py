@@ -1,19 +1,19 @@
 """Turn text into speech by an OpenAI-compatible provider (`POST audio/speech`): MP3 bytes.
 
 https://platform.openai.com/docs/api-reference/audio/createSpeech. One request, not repeated:
-whoever asked can ask again. Importing this is free, as `engine.provider.openai_model` explains.
+whoever asked can ask again. Importing this is free, as `engine.provider.client` explains.
 """
 
 from contextlib import aclosing
 
-from engine.provider.faults import fault
-from engine.provider.openai_model import (
+from engine.provider.client import (
     CONNECT_SECONDS,
     log_failures,
     response_errors,
     send,
     shared_client,
 )
+from engine.provider.faults import fault
 from engine.provider.request_body import as_json
 
 

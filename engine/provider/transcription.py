@@ -1,7 +1,7 @@
 """Have speech written down by an OpenAI-compatible provider (`POST audio/transcriptions`).
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription. One request, not repeated:
-whoever asked can ask again. Importing this is free, as `engine.provider.openai_model` explains.
+whoever asked can ask again. Importing this is free, as `engine.provider.client` explains.
 """
 
 from contextlib import aclosing
@@ -9,14 +9,14 @@ from typing import Final
 
 import orjson
 
-from engine.provider.faults import fault
-from engine.provider.openai_model import (
+from engine.provider.client import (
     CONNECT_SECONDS,
     log_failures,
     response_errors,
     send_form,
     shared_client,
 )
+from engine.provider.faults import fault
 
 MAX_ANSWER_BYTES: Final = 8_000_000
 """A day of talk is about a megabyte."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from engine.provider.client import preload
 from engine.provider.embedding import (
     MAX_BATCH_CHARS,
     Embedder,
@@ -17,7 +18,6 @@ from engine.provider.embedding import (
     batches,
 )
 from engine.provider.model import ProviderError, Usage
-from engine.provider.openai_model import preload
 from engine.provider.reply import RetryPolicy
 from tests.fake_answers import vector
 from tests.fixtures_provider import RunningProvider

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from engine.messages import ProviderMessage
+from engine.provider.client import close_clients, preload, shared_client
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -21,7 +22,7 @@ from engine.provider.model import (
     ReplyEnd,
     TextChunk,
 )
-from engine.provider.openai_model import OpenAIModel, close_clients, preload, shared_client
+from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy, reply
 from engine.tool_calls import ToolCall, chat_form
 from engine.tools import ToolSpec

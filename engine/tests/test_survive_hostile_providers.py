@@ -7,7 +7,7 @@ from functools import wraps
 
 import pytest
 
-from engine.provider import openai_model
+from engine.provider import client
 from engine.provider.embedding import OpenAIEmbedder
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, ReplyPart, TextChunk
 from engine.provider.openai_model import OpenAIModel
@@ -109,7 +109,7 @@ async def test_a_refusal_is_read_whatever_charset_it_names(charset):
 
 @in_loop
 async def test_a_refusal_without_an_end_is_not_kept(monkeypatch):
-    monkeypatch.setattr(openai_model, "MAX_REFUSAL_BYTES", 200_000)
+    monkeypatch.setattr(client, "MAX_REFUSAL_BYTES", 200_000)
     async with serving(b"HTTP/1.1 500 Bad\r\n\r\n", is_endless=True) as raw:
         with pytest.raises(ProviderError, match="cannot be read"):
             await ask(raw)
@@ -117,7 +117,7 @@ async def test_a_refusal_without_an_end_is_not_kept(monkeypatch):
 
 @in_loop
 async def test_vectors_without_an_end_are_not_kept(monkeypatch):
-    monkeypatch.setattr(openai_model, "MAX_BODY_BYTES", 200_000)
+    monkeypatch.setattr(client, "MAX_BODY_BYTES", 200_000)
     once = RetryPolicy(retries=0)
     async with serving(OK + b"\r\n", is_endless=True) as raw:
         address = f"http://127.0.0.1:{raw.port}/v1"
@@ -161,7 +161,7 @@ async def test_redirects_end():
     async with serving(around) as raw:
         with pytest.raises(ProviderError, match="refused the request"):
             await ask(raw)
-    assert len(raw.requests) == 1 + openai_model.MAX_REDIRECTS
+    assert len(raw.requests) == 1 + client.MAX_REDIRECTS
 
 
 @pytest.mark.parametrize("key", ["sk-…abcd", "sk-a\nb", "sk-a\r\nX-Evil: 1", "sk-\0"])

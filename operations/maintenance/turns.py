@@ -25,7 +25,7 @@ from chats.events.stream import control_channel
 from chats.queue import enqueue_turn
 from chats.running.stopping import running_turns
 from chats.turns import claims, sweep
-from engine.provider import openai_model
+from engine.provider import client
 from operations.maintenance.periodic_jobs import claim_due_jobs
 from operations.queue import enqueue_periodic_job
 
@@ -50,7 +50,7 @@ class TurnMaintenance:
         wait."""
         asyncio.run_coroutine_threadsafe(_hear_cancels(), worker_loop())
         import_module("chats.running.runner")
-        openai_model.preload()
+        client.preload()
         garbage.set_aside()
 
     @property

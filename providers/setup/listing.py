@@ -16,11 +16,11 @@ from django.conf import settings
 
 from amber.lib.database.connections import release_connections
 from amber.lib.errors import Invalid
+from engine.provider.client import fetch, read_body, response_errors, shared_client
 from engine.provider.dialects import DIALECTS
 from engine.provider.embedding import measure_dimensions
 from engine.provider.faults import fault
 from engine.provider.model import ProviderError
-from engine.provider.openai_model import fetch, read_body, response_errors, shared_client
 from providers import registry
 from providers.environment import MAX_DIMENSIONS
 from providers.known_models import NamedModel, read_entry

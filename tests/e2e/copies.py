@@ -24,7 +24,7 @@ import django
 
 from amber.processes import tied_to_parent
 from amber.worker import ROLE_VARIABLE
-from engine.provider import openai_model
+from engine.provider import client
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Tie = Callable[[], None] | None
@@ -124,7 +124,7 @@ def _load_worker() -> None:
         import_module(name)
     import_module("amber.celery").app.loader.import_default_modules()
     import_module("chats.running.runner")
-    openai_model.preload()
+    client.preload()
 
 
 def _attend(arguments: list[str], told: int, *streams: int, tie: Tie, is_short: bool) -> NoReturn:
