@@ -1,28 +1,30 @@
 """Provide the tool `search_conversation`, which finds what was said in this chat, however long ago.
 
 It ranks all messages of the path that the turn answers, as recall does, but without a gate: whoever
-searches wants to see the nearest there is. Text of abandoned branches is not found, nor the question
-that the tool is called for.
+searches wants to see the nearest there is. What was said several times in the same words takes one place,
+with all its times. Text of abandoned branches is not found, nor the question that the tool is called for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import tzinfo
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
 from typing import Annotated, Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db.models import Q
+from django.db.models.functions import MD5
 from django.utils import timezone
 
 from amber.lib.errors import Unavailable
 from chats.context.block_search import PathSearch
-from chats.context.recall import find_messages
+from chats.context.recall import FoundMessage, find_messages
 from chats.messages import transcript
 from chats.messages.block_paths import last_block
 from chats.messages.block_words import spoken_of
 from chats.models import ChatMessage, Turn
 from engine.context.blocks import line_of
+from engine.messages import SPEAKERS, facts_of
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_query
 from providers.registry import default_embedding_model
@@ -31,7 +33,10 @@ from tools.protocol import ToolContext, ToolError
 
 MAX_MESSAGES: Final = 10
 _LOOKED_AT: Final = 100
-"""Matches that are examined: some may lie on abandoned branches."""
+"""Matches that are examined: some may lie on abandoned branches, and some say what others do."""
+
+_MOST_TIMES: Final = 5
+"""How many times are told of what was said again and again."""
 
 _AROUND: Final = 5
 """The best matches whose neighbours are shown: a question without its answer says little."""
@@ -50,6 +55,14 @@ class _Path:
     ids: frozenset[UUID]
     unsealed: Sequence[ChatMessage]
     end: int
+
+
+@dataclass(slots=True)
+class _Match:
+    """A message that was found, where in its line, and `again`: when others of those found say the same."""
+
+    offset: int
+    again: list[datetime] = field(default_factory=list)
 
 
 @register_tool(when=lambda turn: turn.has_sealed_blocks, idempotent=True, harmless=True)
@@ -71,15 +84,14 @@ def search_conversation(
     )
     today = timezone.now().astimezone(zone).date()
     found = find_messages(search, query, today=today, limit=_LOOKED_AT)
-    best = [each for each in found if each.id in path.ids][:MAX_MESSAGES]
+    best = _join_repeats([each for each in found if each.id in path.ids])
     if not best:
         return "Nothing of that kind was said in this conversation. Try other words."
-    rows = _with_neighbours([each.id for each in best], path)
-    offsets = {each.id: each.offset for each in best}
-    listed = [row for row in rows if row.pk in offsets]
-    around = [row for row in rows if row.pk not in offsets]
+    rows = _with_neighbours([*best], path)
+    listed = [row for row in rows if row.pk in best]
+    around = [row for row in rows if row.pk not in best]
     return "\n\n".join(
-        filter(None, [_render_matches(listed, offsets, zone), _render_around(around, zone)])
+        filter(None, [_render_matches(listed, best, zone), _render_around(around, zone)])
     )
 
 
@@ -95,6 +107,30 @@ def _path_of(context: ToolContext, chat_id: UUID) -> _Path:
     later = {message.pk for message in newest if message.position >= end}
     ids = frozenset(transcript.path_ids(chat_id, tip_id) - later)
     return _Path(ids, unsealed, end)
+
+
+def _join_repeats(found: Sequence[FoundMessage]) -> dict[UUID, _Match]:
+    """Return the best messages that say different things, best first, each with when it was said again. One query.
+
+    "Have a great day!" says no more the second time, and would take the place of what is asked for.
+    """
+    rows = ChatMessage.objects.filter(pk__in=[each.id for each in found])
+    said: dict[UUID, tuple[Hashable, datetime]] = {
+        pk: ((role, digest) if facts_of(role).speaker in SPEAKERS else pk, at)
+        for pk, role, digest, at in rows.values_list("pk", "role", MD5("content"), "created_at")
+    }
+    matches: dict[UUID, _Match] = {}
+    firsts: dict[Hashable, UUID] = {}
+    for each in found:
+        if each.id not in said:  # deleted meanwhile
+            continue
+        words, at = said[each.id]
+        first = firsts.setdefault(words, each.id)
+        if first == each.id:
+            matches[first] = _Match(each.offset)
+        else:
+            matches[first].again.append(at)
+    return dict(list(matches.items())[:MAX_MESSAGES])
 
 
 def _with_neighbours(best: Sequence[UUID], path: _Path) -> list[ChatMessage]:
@@ -127,10 +163,22 @@ def _vector_of(query: str, context: ToolContext) -> dict[str, Any]:
 
 
 def _render_matches(
-    messages: Iterable[ChatMessage], offsets: Mapping[UUID, int], zone: tzinfo
+    messages: Iterable[ChatMessage], matches: Mapping[UUID, _Match], zone: tzinfo
 ) -> str:
-    lines = [_line(message, zone, offsets[message.pk], _MESSAGE_CHARS) for message in messages]
+    lines = [
+        _line(message, zone, matches[message.pk].offset, _MESSAGE_CHARS)
+        + _render_times(matches[message.pk].again, zone)
+        for message in messages
+    ]
     return "\n".join(["Messages with these words:", *lines])
+
+
+def _render_times(times: Sequence[datetime], zone: tzinfo) -> str:
+    """Return the times at which the same was said, the latest if there are many."""
+    told = [f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in sorted(times)[-_MOST_TIMES:]]
+    more = len(times) - len(told)
+    rest = [f"{more} more times"] if more else []
+    return f" (also said: {', '.join([*told, *rest])})" if told else ""
 
 
 def _render_around(messages: Iterable[ChatMessage], zone: tzinfo) -> str:

@@ -208,7 +208,8 @@ def test_a_name_leads_to_its_bearer_among_the_latest_messages(chat):
 
 
 def test_a_name_that_only_the_latest_messages_call_leads_to_what_was_said_before_them(chat):
-    rows = talk(chat, 30, (21, "I am reading Piranesi, slowly."), (40, "Odile? I know no Odile"))
+    told = "I am reading Piranesi, slowly and twice."
+    rows = talk(chat, 30, (21, told), (40, "Odile? I know no Odile"))
     seal(chat.pk)
     latest = [
         Spoken(str(new_id()), "human", text, datetime(2026, 2, 1, tzinfo=UTC), 5)
@@ -495,6 +496,22 @@ def test_the_tool_lists_ten_messages_the_nearest_ones(chat):
     lines = listed.splitlines()[1:]
     assert len(lines) == 10
     assert "number 44" in listed
+
+
+def test_what_is_said_again_in_the_same_words_takes_one_place_with_its_times(chat):
+    again = "Clara fed her cat Biscuit before breakfast."
+    others = [(n, f"Clara's sister fed cat number {n}, called Biscuit.") for n in range(25, 35, 2)]
+    talk(chat, 60, *((n, again) for n in range(0, 24, 2)), *others, (23, again))
+    seal(chat.pk)
+    lines = search(chat, "Who fed Clara's cat Biscuit?").partition("\n\n")[0].splitlines()[1:]
+    assert len(lines) == 10
+    by_user, *more = [line for line in lines if f"User: {again}" in line]
+    assert not more
+    assert len([line for line in lines if f"Assistant: {again}" in line]) == 1
+    told, times = by_user.split(" (also said: ")
+    assert told[1:17] not in times
+    assert times.count("2026-01-01 ") == 5
+    assert times.endswith(", 6 more times)")
 
 
 def test_the_tool_finds_what_is_not_sealed_yet(chat):

@@ -154,7 +154,7 @@ def spoken(name: str, *lines: tuple[str, str, bool]) -> FoundBlock[str]:
     return replace(made, said_by=said_by, called=called)
 
 
-THANKED = [("user", "thanks ann", True), ("assistant", "you are welcome", False)]
+THANKED = [("user", "thanks ann for this", True), ("assistant", "you are welcome", False)]
 FAR = [("user", "x", False), ("assistant", "y", False)] * 3
 TOLD = [("user", "was it late", False), ("assistant", "i read piranesi", False)]
 
@@ -196,6 +196,13 @@ def test_a_short_message_tells_less_than_a_longer_one():
     assert order(rank("cat", said))[0] == 17
     near = replace(said, similarities=[0.1, 0.3] * 10)
     assert order(rank("cat", near))[0] == 17
+
+
+def test_a_short_message_lends_its_neighbours_no_more_than_one_that_tells_something():
+    filler = " ".join(f"w{n}" for n in range(20))
+    longer = "cat a b c d e f g h i j"
+    scores = rank("cat", block(filler, "cat", *[filler] * 8, longer, filler)).scores
+    assert scores["b", 0] == pytest.approx(scores["b", 11])
 
 
 def test_a_name_of_somebody_they_talk_about_leads_to_where_it_is_said():
