@@ -15,7 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.tenant_rows import NOBODY
-from amber.lib.database.array_literals import array_literal
+from amber.lib.database.array_literals import array_literal, plain_array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.context.block_search import CutBlock, PathSearch, search_path
@@ -191,7 +191,7 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
     if not ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_SAID_SQL, [array_literal(ids.values())])
+        cursor.execute(_SAID_SQL, [plain_array_literal(ids.values())])
         said = {
             written: (pk, said_line(role, content))
             for written, pk, role, content in cursor.fetchall()
@@ -235,9 +235,9 @@ def _messages_of(shown: _Shown) -> dict[tuple[int, int], None]:
 def _as_arrays(messages: Sequence[tuple[int, int]], cut: Sequence[CutBlock]) -> list[str]:
     """Return the numbers, blocks and places."""
     return [
-        array_literal(number for number, _ in messages),
-        array_literal(cut[number].id for number, _ in messages),
-        array_literal(place for _, place in messages),
+        plain_array_literal(number for number, _ in messages),
+        plain_array_literal(cut[number].id for number, _ in messages),
+        plain_array_literal(place for _, place in messages),
     ]
 
 
