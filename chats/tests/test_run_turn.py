@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from amber.lib import redis as amber_redis
 from amber.processes import wait_until
 from chats import services
-from chats.context import gathering
+from chats.context import findings
 from chats.events.stream import events_key
 from chats.models import ChatMessage, Turn
 from chats.running.runner import TurnRun
@@ -459,10 +459,9 @@ def test_looks_up_in_one_transaction_unless_it_may_wait_for_a_reranker(
 
     def note(*given: Any, **options: Any) -> Any:
         were_in_one.append(connection.in_atomic_block)
-        return look_up(*given, **options)
+        return findings.look_up(*given, **options)
 
-    look_up = gathering.look_up
-    monkeypatch.setattr(gathering, "look_up", note)
+    monkeypatch.setattr("chats.context.gathering.look_up", note)
     assert run(ask(alice, content=SIX)) == TurnStatus.COMPLETED
     assert were_in_one == [not rerank_seconds]
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from engine.relevance.bm25 import COMMON_SHARE
 from engine.relevance.fusion import Spread
@@ -136,8 +136,7 @@ class Asked:
         return self.forms.get(word) or (word,)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBlock(Generic[Key]):
+class FoundBlock(NamedTuple, Generic[Key]):
     """A block as the search found it: how many words each piece has, and the places of the question's
     words among them.
 
@@ -150,9 +149,9 @@ class FoundBlock(Generic[Key]):
     follows: bool = False
     similarities: Sequence[float] = ()
     """Of its pieces to the question by meaning, if they have vectors."""
-    said_by: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    said_by: Mapping[str, Sequence[int]] = {}
     """The places of what each speaker said; only needed if the question has a name."""
-    called: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    called: Mapping[str, Sequence[int]] = {}
     """The places where somebody is called by a name of the question: "Hi Ann!"."""
 
 

@@ -157,7 +157,7 @@ def spoken(name: str, *lines: tuple[str, str, bool]) -> FoundBlock[str]:
         for speaker in ("user", "assistant")
     }
     called = {name: [place for place, line in enumerate(lines) if line[2]]}
-    return replace(made, said_by=said_by, called=called)
+    return made._replace(said_by=said_by, called=called)
 
 
 THANKED = [("user", "thanks ann", True), ("assistant", "you are welcome", False)]
@@ -200,7 +200,7 @@ def test_a_short_message_tells_less_than_a_longer_one():
     filler = " ".join(f"w{n}" for n in range(20))
     said = block(*[filler] * 8, "cat", *[filler] * 8, f"cat {filler}", *[filler] * 2)
     assert order(rank("cat", said))[0] == 17
-    near = replace(said, similarities=[0.1, 0.3] * 10)
+    near = said._replace(similarities=[0.1, 0.3] * 10)
     assert order(rank("cat", near))[0] == 17
 
 
