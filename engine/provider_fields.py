@@ -272,6 +272,8 @@ def fields_of(message: ProviderMessage) -> MessageFields:
 
 def without_idle_fields(messages: Sequence[ProviderMessage]) -> list[ProviderMessage]:
     """Leave out the fields of messages whose exchange calls no tool."""
+    if all(map(is_plain, messages)):
+        return [*messages]
     kept: list[ProviderMessage] = []
     for exchange in exchanges(messages):
         kept += exchange if _calls(exchange) else without_fields(exchange)

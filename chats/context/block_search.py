@@ -1,8 +1,8 @@
-"""Search the sealed blocks of a chat's active path for what a question asks for, and rank their messages.
+"""Search the sealed blocks of a chat's active path for what a question asks for.
 
 One query finds the blocks that have the question's words, those with the rarest first, and those that are nearest in
 meaning. Where in them a word stands is read from their index of words, so that no text is read.
-`engine.context.ranking` ranks. What of it is shown is decided by `chats.context.recall`.
+`engine.context.ranking` ranks their messages. What of them is shown is decided by `chats.context.recall`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ from django.db import connection
 
 from amber.lib.database.array_literals import array_literal
 from chats.messages.block_words import (
+    CALLING,
     called_word,
     count_words,
     lexemes_of,
@@ -36,11 +37,10 @@ from engine.context.pieces import (
     WORDS_AT,
     MessagePiece,
     cut_run,
-    read_pieces,
     store_pieces,
     whole_piece,
 )
-from engine.context.ranking import Asked, Conversation, FoundBlock, Ranking, rank_pieces
+from engine.context.ranking import Asked, Conversation, FoundBlock
 from engine.messages import SPEAKERS
 
 if TYPE_CHECKING:
@@ -67,9 +67,19 @@ class PathSearch:
     latest: Sequence[Spoken] = ()
 
 
-def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence["CutBlock"]]:
-    """Rank the pieces of the blocks that words and vectors find, by the numbers of their blocks among those that
-    are returned, too. The latest messages are a block with the chat's id."""
+class SearchedPath(NamedTuple):
+    """The blocks that a search found, as they are ranked, and as they are shown, and what all of the path holds.
+
+    A block's key is its number among these. The latest messages are a block with the chat's id.
+    """
+
+    blocks: Sequence[FoundBlock[int]]
+    conversation: Conversation
+    cut: Sequence["CutBlock"]
+
+
+def search_path(asked: Asked, search: PathSearch) -> SearchedPath:
+    """Find the blocks that words and vectors lead to, with the places of the question's words. One query."""
     words = asked.all_words
     values = {
         "chat": search.chat_id,
@@ -93,7 +103,7 @@ def rank_path(asked: Asked, search: PathSearch) -> tuple[Ranking[int], Sequence[
         }
         known = Conversation(known.total + len(latest.lengths), counts)
         blocks.append(latest)
-    return rank_pieces(blocks, asked, known), cut
+    return SearchedPath(blocks, known, cut)
 
 
 class _BlockRow(NamedTuple):
@@ -104,6 +114,7 @@ class _BlockRow(NamedTuple):
     id: UUID
     first_position: int
     last_position: int
+    messages: str
     pieces: str | None
     search: str | None
     tokens: int
@@ -126,8 +137,10 @@ def _cut_latest(
 ) -> tuple["CutBlock", FoundBlock[int]]:
     """Cut the latest messages as a block is, and find in it what is asked for."""
     content = render(search.latest)
-    cut = CutBlock(search.chat_id, store_pieces(cut_run(search.latest, count_words)))
-    places = places_of(content, list(cut), search.latest)
+    ids = ",".join(message.id for message in search.latest)
+    pieces = cut_run(search.latest, count_words)
+    cut = CutBlock(search.chat_id, store_pieces(pieces), f"{{{ids}}}")
+    places = places_of(content, pieces, search.latest)
 
     def having(words: Mapping[str, Iterable[str]]) -> dict[str, Sequence[int]]:
         found = {
@@ -145,42 +158,55 @@ def _cut_latest(
     )
 
 
-class CutBlock(Sequence[MessagePiece]):
-    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown."""
+class CutBlock:
+    """The pieces of the block `id`, made only as they are asked for: hundreds are ranked, a few are shown.
 
-    def __init__(self, pk: UUID, stored: Sequence[int]) -> None:
+    `messages` are the ids of its messages, as Postgres writes an array.
+    """
+
+    def __init__(self, pk: UUID, stored: Sequence[int], messages: str) -> None:
         self.id = pk
         self._stored = stored
+        self._messages = messages
 
     @property
     def lengths(self) -> Sequence[int]:
         """The words of each piece."""
         return self._stored[WORDS_AT::FIELDS]
 
-    def tokens_of(self, place: int) -> int:
-        return self._stored[place * FIELDS + TOKENS_AT]
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The tokens of each piece."""
+        return self._stored[TOKENS_AT::FIELDS]
+
+    def message_id(self, number: int) -> str:
+        """Return the id of one of the block's messages, which are counted from 0."""
+        begin = 1 + number * _ID_CHARS
+        return self._messages[begin : begin + _ID_CHARS - 1]
 
     def span_of(self, place: int) -> tuple[int, int]:
         """Return where the line of the piece's message begins and ends in the block's text."""
-        messages = self._stored[::FIELDS]
-        message = messages[place]
-        first, count = messages.index(message), messages.count(message)
-        ends = self._stored[END_AT::FIELDS]
-        return self._stored[first * FIELDS + START_AT], ends[first + count - 1]
+        stored = self._stored
+        first = last = place * FIELDS
+        while first and stored[first - FIELDS] == stored[first]:
+            first -= FIELDS
+        while last + FIELDS < len(stored) and stored[last + FIELDS] == stored[last]:
+            last += FIELDS
+        return stored[first + START_AT], stored[last + END_AT]
 
-    def __len__(self) -> int:
-        return len(self._stored) // FIELDS
+    def __getitem__(self, place: int) -> MessagePiece:
+        return MessagePiece._make(self._stored[place * FIELDS : (place + 1) * FIELDS])
 
-    def __getitem__(self, place: Any) -> Any:
-        return read_pieces(self._stored[place * FIELDS : (place + 1) * FIELDS])[0]
+
+_ID_CHARS: Final = len("01a2153a-6ff9-7274-ae12-04a28d1e450f,")
 
 
 def _cut_block(row: _BlockRow) -> CutBlock:
     if row.pieces:
-        return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"))
+        return CutBlock(row.id, orjson.loads(f"[{row.pieces[1:-1]}]"), row.messages)
     from_at = datetime.fromtimestamp(row.said, UTC)
     whole = whole_piece(block_tokens=row.tokens, from_at=from_at)
-    return CutBlock(row.id, store_pieces([whole]))
+    return CutBlock(row.id, store_pieces([whole]), row.messages)
 
 
 def _found_blocks(
@@ -190,7 +216,7 @@ def _found_blocks(
     what these blocks do not hold."""
     forms, calls = stored_forms(asked), stored_calls(asked)
     indexes = [row.search or "" for row in rows]
-    called = [places_in(index, calls) if calls else {} for index in indexes]
+    called = [places_in(index, calls) if calls and CALLING in index else {} for index in indexes]
     speech = stored_speech() if calls and (may_be_called or any(called)) else {}
     return [
         FoundBlock(
@@ -246,7 +272,7 @@ WITH hits AS MATERIALIZED (
 ), chosen AS (
     SELECT id FROM best {nearest}
 )
-SELECT b.id, b.first_position, b.last_position, b.pieces::text,
+SELECT b.id, b.first_position, b.last_position, b.messages::text, b.pieces::text,
     CASE WHEN b.pieces IS NULL THEN b.search ELSE setweight(
         ts_filter(setweight(b.search, 'A', %(lexemes)s::text[]), '{{a}}'), 'D'
     ) END::text,

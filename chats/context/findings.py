@@ -208,7 +208,8 @@ def volatile_texts(
     blocks: Sequence[Recalled], facts: Sequence[str], form: PromptFormat
 ) -> list[str]:
     """Return what is shown of each block, labelled with its time, then the facts as one list. Pure."""
-    texts = [_label_block(block, ZoneInfo(form.time_zone), form.mark) for block in blocks]
+    zone = ZoneInfo(form.time_zone)
+    texts = [_label_block(block, zone, form.mark) for block in blocks]
     if facts:
         listed = "\n".join(f"- {fact}" for fact in facts)
         texts.append(f"{MEMORIES_PROMPT}\n{mark_untrusted(listed, form.mark)}")

@@ -1,8 +1,8 @@
 """Find what was said earlier in a conversation that matters to a question: single messages.
 
-It looks into the sealed blocks of the active path, before the tail, in two queries: one finds blocks and ranks their
-messages (`chats.context.block_search`), the other reads what of them is shown (two if that are not only words of people). `engine.context.ranking` decides which
-messages matter. Nothing of another chat is ever found.
+It looks into the sealed blocks of the active path, before the tail, in two queries: one finds blocks
+(`chats.context.block_search`), the other reads what of their messages is shown (two if that are not only words of
+people). `engine.context.ranking` decides which messages matter. Nothing of another chat is ever found.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.tenant_rows import NOBODY
-from amber.lib.database.array_literals import array_literal
+from amber.lib.database.array_literals import array_literal, plain_array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
-from chats.context.block_search import CutBlock, PathSearch, rank_path
+from chats.context.block_search import CutBlock, PathSearch, search_path
 from chats.messages.block_words import asked_of
 from chats.models import MessageBlock
 from engine.context.blocks import said_line
 from engine.context.pieces import WHOLE_CHARS, MessagePiece, read_pieces, show, whole_piece
-from engine.context.ranking import is_related, worth_showing
+from engine.context.ranking import is_related, rank_pieces, worth_showing
 from engine.context.recall import choose
 from engine.messages import ROLES
 from providers import reranker
@@ -116,14 +116,17 @@ def recall(
     `model_id` names the vector's embedding model. Without a vector, by words alone. "Last week" is
     counted from `today`.
     """
-    search = PathSearch(chat_id, before_position, vector, model_id)
-    ranking, cut = rank_path(asked_of(question, today or timezone.now().date()), search)
-    if not ranking.scores:
-        return Recall()
+    asked = asked_of(question, today or timezone.now().date())
+    blocks, conversation, cut = search_path(
+        asked, PathSearch(chat_id, before_position, vector, model_id)
+    )
+    ranking = rank_pieces(blocks, asked, conversation, is_gated=True)
     if not is_related(ranking.evidence):
-        return Recall(is_unrelated=True)
+        is_near = ranking.evidence.margin > 0
+        return Recall(is_unrelated=is_near or any(block.places for block in blocks))
     worth = _rerank(question, worth_showing(ranking), cut)
-    costs = {key: cut[key[0]].tokens_of(key[1]) for key in worth}
+    tokens = [block.tokens for block in cut]
+    costs = {(number, place): tokens[number][place] for number, place in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)
     chosen: dict[int, list[int]] = {}
     for number, place in taken:
@@ -179,28 +182,33 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
 
     A block's text is ten times as long. It is not needed where a message makes the line of the length that was sealed.
     """
-    messages = [*_messages_of(shown)]
-    if not messages:
+    ids = {
+        (number, piece.message): cut[number].message_id(piece.message)
+        for number, pieces in shown.items()
+        for piece in pieces.values()
+        if piece.end != WHOLE_CHARS
+    }
+    if not ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_SAID_SQL, _as_arrays(messages, cut))
+        cursor.execute(_SAID_SQL, [plain_array_literal(ids.values())])
         said = {
-            (number, place): (message_id, said_line(role, content))
-            for number, place, message_id, role, content in cursor.fetchall()
+            written: (pk, said_line(role, content))
+            for written, pk, role, content in cursor.fetchall()
         }
     found = {}
     for number, pieces in shown.items():
         texts: dict[int, str] = {}
-        ids: dict[UUID, None] = {}
+        message_ids: dict[UUID, None] = {}
         for place, piece in pieces.items():
-            message_id, line = said.get((number, piece.message + 1), (NOBODY, ""))
+            message_id, line = said.get(ids.get((number, piece.message), ""), (NOBODY, ""))
             start, end = cut[number].span_of(place)
             if len(line) != end - start:
                 break
             texts[place] = line[piece.start - start : piece.end - start]
-            ids[message_id] = None
+            message_ids[message_id] = None
         else:
-            found[number] = _ShownTexts(texts, [*ids])
+            found[number] = _ShownTexts(texts, [*message_ids])
     return found
 
 
@@ -227,9 +235,9 @@ def _messages_of(shown: _Shown) -> dict[tuple[int, int], None]:
 def _as_arrays(messages: Sequence[tuple[int, int]], cut: Sequence[CutBlock]) -> list[str]:
     """Return the numbers, blocks and places."""
     return [
-        array_literal(number for number, _ in messages),
-        array_literal(cut[number].id for number, _ in messages),
-        array_literal(place for _, place in messages),
+        plain_array_literal(number for number, _ in messages),
+        plain_array_literal(cut[number].id for number, _ in messages),
+        plain_array_literal(place for _, place in messages),
     ]
 
 
@@ -256,17 +264,14 @@ def _rerank(
 
 def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
-    is near in meaning. Two queries."""
-    ranking, cut = rank_path(asked_of(query, today), search)
-    keys = {cut[number].id for number, _ in ranking.scores}
-    ids = dict(MessageBlock.objects.filter(pk__in=keys).values_list("pk", "messages"))
-    ids[search.chat_id] = [UUID(message.id) for message in search.latest]
+    is near in meaning. One query."""
+    asked = asked_of(query, today)
+    blocks, conversation, cut = search_path(asked, search)
     found: dict[UUID, FoundMessage] = {}
-    for number, place in ranking.scores:
-        pieces = cut[number]
-        piece = pieces[place]
-        begins = next(each.start for each in pieces if each.message == piece.message)
-        message_id = ids[pieces.id][piece.message]
+    for number, place in rank_pieces(blocks, asked, conversation).scores:
+        piece = cut[number][place]
+        begins, _ = cut[number].span_of(place)
+        message_id = UUID(cut[number].message_id(piece.message))
         found.setdefault(message_id, FoundMessage(message_id, piece.start - begins))
         if len(found) == limit:
             break
@@ -291,10 +296,7 @@ def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
 
 
 _SAID_SQL: Final = """
-SELECT shown.number, shown.place, m.id, m.role, m.content
-FROM unnest(%s::int[], %s::uuid[], %s::int[]) AS shown (number, block, place)
-JOIN chats_messageblock AS b ON b.id = shown.block
-JOIN chats_chatmessage AS m ON m.id = b.messages[shown.place]
+SELECT id::text, id, role, content FROM chats_chatmessage WHERE id = ANY(%s::uuid[])
 """
 
 # A block that was not cut yet is shown whole, with all of its messages: that is place 0. Roles as one value, so that the

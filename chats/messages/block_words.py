@@ -48,6 +48,9 @@ _CHINESE_NAME: Final = regex.compile(
 )
 """Whom one talks of in Chinese: the commonest surnames that hardly begin another word."""
 
+CALLING: Final = "@to:"
+"""Begins the words of pieces that call somebody by a name."""
+
 _PLAIN: Final = "en"
 """Words are stored as English ones, too: a short question tells no language, and is cut as if it were
 English."""
@@ -110,7 +113,7 @@ def places_of(
 
 def called_word(name: str) -> str:
     """Return the word of pieces that call somebody by this name."""
-    return f"@to:{name}"
+    return f"{CALLING}{name}"
 
 
 def said_by(speaker: str) -> str:

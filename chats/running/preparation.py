@@ -15,6 +15,7 @@ from chats.context.question_embedding import PendingEmbedding, QuestionEmbedding
 from chats.events.stream import Event
 from chats.messages.turn_messages import first_events
 from chats.running.writer import TurnWriter
+from providers import reranker
 
 _Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]
 
@@ -29,8 +30,8 @@ class Preparation:
         self.embedding = PendingEmbedding()
         with transaction.atomic():  # so that the tenant is said once for all that is read
             self._first_events = outcome_of(lambda: first_events(writer.turn))
-            read = outcome_of(self._read)
-        self._first = outcome_of(lambda: self._with_request(*read.result()))
+            first = outcome_of(lambda: self._with_request(self._read(), may_wait=False))
+        self._first = outcome_of(lambda: self._with_request(first.result()))
         release_connections()
 
     def first_events(self) -> list[Event]:
@@ -61,23 +62,29 @@ class Preparation:
         return await run_in_thread(lambda: self._compose(context, layout, embedded))
 
     def _gather(self) -> _Gathered | gathering.PreparedRequest:
-        return self._with_request(*self._read())
+        return self._with_request(self._read())
 
     def _read(self) -> _Gathered:
         context = gathering.gather(self._writer.turn, self.embedding)
         return context, gathering.lay_out(self._writer.turn, context)
 
     def _with_request(
-        self, context: gathering.GatheredContext, layout: gathering.RequestLayout
+        self, gathered: _Gathered | gathering.PreparedRequest, *, may_wait: bool = True
     ) -> _Gathered | gathering.PreparedRequest:
         """Compose the request at once, too, if nothing is to be embedded.
 
-        What may take long is done out of the gate, where others would wait for it.
+        What may take long is done out of the gate, where others would wait for it; not at all unless it `may_wait`.
         """
-        if context.tail.unread_files or context.library is not None:
+        if isinstance(gathered, gathering.PreparedRequest):
+            return gathered
+        context, layout = gathered
+        waits = bool(context.tail.unread_files) or context.library is not None
+        if (waits or reranker.may_serve_turns()) and not may_wait:
+            return gathered
+        if waits:
             self._place.leave()
         if context.wanted.embedding_models:
-            return context, layout
+            return gathered
         return self._compose(context, layout, QuestionEmbedding())
 
     def _compose(

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from amber.lib import redis as amber_redis
 from amber.processes import wait_until
 from chats import services
+from chats.context import findings
 from chats.events.stream import events_key
 from chats.models import ChatMessage, Turn
 from chats.running.runner import TurnRun
@@ -444,6 +445,25 @@ def test_an_assistant_deleted_meanwhile_does_not_break_the_turn(alice, new_model
     turn.assistant.delete()
     assert run(turn) == TurnStatus.COMPLETED
     assert ChatMessage.objects.get(role="assistant").assistant is None
+
+
+@pytest.mark.parametrize("rerank_seconds", [0, 1])
+def test_looks_up_in_one_transaction_unless_it_may_wait_for_a_reranker(
+    alice, new_model, settings, monkeypatch, rerank_seconds
+):
+    """The tenant is then said once; who waits for others holds no transaction."""
+    new_model()
+    settings.AMBER_RERANK_URL = "http://127.0.0.1:9/"
+    settings.AMBER_RERANK_TURN_SECONDS = rerank_seconds
+    were_in_one: list[bool] = []
+
+    def note(*given: Any, **options: Any) -> Any:
+        were_in_one.append(connection.in_atomic_block)
+        return findings.look_up(*given, **options)
+
+    monkeypatch.setattr("chats.context.gathering.look_up", note)
+    assert run(ask(alice, content=SIX)) == TurnStatus.COMPLETED
+    assert were_in_one == [not rerank_seconds]
 
 
 def test_text_beyond_a_few_kilobytes_comes_whole(alice, new_model):

@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from engine.messages import ASKING_ROLES, MessageRole, facts_of
+from engine.messages import ASKING_ROLES, ROLES, MessageRole, facts_of
 
 _RESULT_CHARS = 600
 """The part of a tool's result that a block keeps; `search_conversation` finds the rest."""
@@ -100,9 +101,16 @@ def line_of(message: Spoken) -> str:
 
 def said_line(role: str, content: str) -> str:
     """Return what somebody said as a block has it; empty if nobody speaks in this role, or they say nothing."""
-    speaker, text = facts_of(role).speaker, content.strip()
-    is_said = speaker and text and role != MessageRole.TOOL_CALL
-    return f"{str(speaker).title()}: {text}" if is_said else ""
+    label, text = _SPOKEN_BY.get(role), content.strip()
+    return f"{label}: {text}" if label and text else ""
+
+
+_SPOKEN_BY: Final = {
+    role: facts.speaker.title()
+    for role, facts in ROLES.items()
+    if facts.speaker and role != MessageRole.TOOL_CALL
+}
+"""Who speaks in a role, as a block has it."""
 
 
 def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:

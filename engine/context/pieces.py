@@ -6,9 +6,9 @@ question is decided by `engine.context.ranking`.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from engine.context.blocks import Spoken, line_of
 from engine.text import tokens
@@ -29,8 +29,7 @@ OMISSION: Final = "[…]"
 _ENDS = (re.compile(r"\n+"), re.compile(r"(?<=[.!?؟])\s+|(?<=[。！？])"), re.compile(r"\s+"))
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePiece:
+class MessagePiece(NamedTuple):
     """A stretch of a block's text, `start` to `end`.
 
     `message` is the place of its message in the block, `said` is in seconds since 1970.
@@ -48,7 +47,7 @@ class MessagePiece:
         return datetime.fromtimestamp(self.said, UTC)
 
 
-FIELDS: Final = 6
+FIELDS: Final = len(MessagePiece._fields)
 """The numbers that a piece is stored as, in the order of its fields."""
 
 WHOLE_CHARS: Final = 2**31
@@ -62,11 +61,11 @@ WORDS_AT: Final = 4
 
 def store_pieces(pieces: Iterable[MessagePiece]) -> list[int]:
     """Return the numbers of all pieces in a row: read in numpy, a thousand pieces cost nothing."""
-    return [number for piece in pieces for number in astuple(piece)]
+    return [*chain.from_iterable(pieces)]
 
 
 def read_pieces(stored: Sequence[int]) -> list[MessagePiece]:
-    return [MessagePiece(*stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
+    return [MessagePiece._make(stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
 
 
 def cut_run(run: Sequence[Spoken], count_words: Any) -> list[MessagePiece]:

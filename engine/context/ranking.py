@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from engine.relevance.bm25 import COMMON_SHARE
 from engine.relevance.fusion import Spread
@@ -139,8 +139,7 @@ class Asked:
         return self.forms.get(word) or (word,)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBlock(Generic[Key]):
+class FoundBlock(NamedTuple, Generic[Key]):
     """A block as the search found it: how many words each piece has, and the places of the question's
     words among them.
 
@@ -153,9 +152,9 @@ class FoundBlock(Generic[Key]):
     follows: bool = False
     similarities: Sequence[float] = ()
     """Of its pieces to the question by meaning, if they have vectors."""
-    said_by: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    said_by: Mapping[str, Sequence[int]] = {}
     """The places of what each speaker said; only needed if the question has a name."""
-    called: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    called: Mapping[str, Sequence[int]] = {}
     """The places where somebody is called by a name of the question: "Hi Ann!"."""
 
 
@@ -176,9 +175,16 @@ class Ranking(Generic[Key]):
 
 
 def rank_pieces(
-    blocks: Sequence[FoundBlock[Key]], asked: Asked, conversation: Conversation
+    blocks: Sequence[FoundBlock[Key]],
+    asked: Asked,
+    conversation: Conversation,
+    *,
+    is_gated: bool = False,
 ) -> Ranking[Key]:
-    """Rank the pieces of these blocks, given in the order of the conversation."""
+    """Rank the pieces of these blocks, given in the order of the conversation.
+
+    If it `is_gated`, there are no scores where `is_related` says no of the evidence: it needs half of the work.
+    """
     import numpy as np
 
     sizes = [len(block.lengths) for block in blocks]
@@ -186,32 +192,46 @@ def rank_pieces(
         return Ranking()
     offsets = np.cumsum([0, *sizes[:-1]])
     at, size = _slots(blocks, sizes)
-    lengths = np.array([*chain.from_iterable(block.lengths for block in blocks)], float)
-    counted = np.maximum(lengths, TELLING_WORDS)
-    worth = damping(counted, float(counted.mean()))
     question = _question_words(asked, conversation)
-    speakers = _speakers_called(blocks, asked)
     weights = _weights(asked, conversation)
-    has = np.zeros((len(weights), size))
-    full = np.zeros((len(weights), size))
-    for row, word in enumerate(weights):
-        numbers = _numbers_of([block.places.get(word, ()) for block in blocks], offsets)
-        has[row, at[numbers]] = 1.0
-        if word in speakers:
-            numbers = _numbers_of([b.said_by.get(speakers[word], ()) for b in blocks], offsets)
-            weights[word] = idf(len(numbers), sum(sizes))
-        full[row, at[numbers]] = worth[numbers]
-    score = _add_up(spread_out(full, NEARNESS), weights.values())
+    having = {
+        word: _numbers_of([b.places.get(word, ()) for b in blocks], offsets) for word in weights
+    }
+    has = _marked(having, at, size, 1.0)
     asked_for = [question.weight(word) if word in question.counts else 0.0 for word in weights]
     held = _add_up(_reach(has), asked_for)
     near = _standing_out(blocks)
+    speakers = _speakers_called(blocks, asked)
+    evidence = replace(
+        _evidence(held[at], near, question, _trust(asked, conversation)),
+        names_speaker=bool(speakers),
+    )
+    if is_gated and not is_related(evidence):
+        return Ranking(evidence=evidence)
+    for word in weights.keys() & speakers.keys():
+        said = [block.said_by.get(speakers[word], ()) for block in blocks]
+        having[word] = _numbers_of(said, offsets)
+        weights[word] = idf(len(having[word]), sum(sizes))
+    lengths = np.array([*chain.from_iterable(block.lengths for block in blocks)], float)
+    counted = np.maximum(lengths, TELLING_WORDS)
+    full = _marked(having, at, size, damping(counted, float(counted.mean())))
+    score = _add_up(spread_out(full, NEARNESS), weights.values())
     fused = _fuse(score[at], near, conversation.total)
     shares = _telling(lengths) * _said_by_named(blocks, offsets, {*speakers.values()})
     fused = np.where(fused > 0, fused * shares, fused)
-    evidence = _evidence(held[at], near, question, _trust(asked, conversation))
-    return Ranking(
-        _best_first(fused, blocks, offsets), replace(evidence, names_speaker=bool(speakers))
-    )
+    return Ranking(_best_first(fused, blocks, offsets), evidence)
+
+
+def _marked(
+    having: Mapping[str, "Places"], at: "Places", size: int, worth: "Numbers | float"
+) -> "Numbers":
+    """Return a row for each word, with what it is worth in the slots of the pieces that have it, and 0 in others."""
+    import numpy as np
+
+    marked = np.zeros((len(having), size))
+    for row, numbers in enumerate(having.values()):
+        marked[row, at[numbers]] = worth if isinstance(worth, float) else worth[numbers]
+    return marked
 
 
 def _best_first(

@@ -43,11 +43,14 @@ def choose(
     left_out: list[Key] = []
     rest = limit_tokens
     for key in relevant:
-        if key not in costs_tokens:
+        cost = costs_tokens.get(key)
+        if cost is None:
             continue
-        fits = costs_tokens[key] <= rest
-        (taken if fits else left_out).append(key)
-        rest -= costs_tokens[key] if fits else 0
+        if cost <= rest:
+            taken.append(key)
+            rest -= cost
+        else:
+            left_out.append(key)
     return taken, left_out
 
 

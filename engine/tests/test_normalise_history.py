@@ -242,8 +242,8 @@ def test_rule_7_knowledge_counts_after_the_last_question_only(messages, found):
 
 
 def test_rule_8_neighbours_of_different_names_stay_apart():
-    ann, bo = (replace(human(text), name=name) for text, name in (("a", "ann"), ("b", "bo")))
-    pictured = replace(attached(CAT), name="ann")
+    ann, bo = (human(text)._replace(name=name) for text, name in (("a", "ann"), ("b", "bo")))
+    pictured = attached(CAT)._replace(name="ann")
     assert run(ann, pictured, bo, human("c")) == [
         {"role": "user", "content": [text("a"), CAT_PART], "name": "ann"},
         {"role": "user", "content": "b", "name": "bo"},

@@ -35,12 +35,18 @@ def block(
     return FoundBlock(key, lengths, places, follows, near)
 
 
-def rank(question: str, *blocks: FoundBlock[str], total: int = 500, **fields: Any) -> Ranking[str]:
+def rank(
+    question: str,
+    *blocks: FoundBlock[str],
+    total: int = 500,
+    is_gated: bool = False,
+    **fields: Any,
+) -> Ranking[str]:
     asked = Asked(question.split(), **fields)
     counts = {
         word: sum(len(each.places.get(word, ())) for each in blocks) for word in asked.all_words
     }
-    return rank_pieces(blocks, asked, Conversation(total, counts))
+    return rank_pieces(blocks, asked, Conversation(total, counts), is_gated=is_gated)
 
 
 def order(ranking: Ranking[str]) -> list[int]:
@@ -151,7 +157,7 @@ def spoken(name: str, *lines: tuple[str, str, bool]) -> FoundBlock[str]:
         for speaker in ("user", "assistant")
     }
     called = {name: [place for place, line in enumerate(lines) if line[2]]}
-    return replace(made, said_by=said_by, called=called)
+    return made._replace(said_by=said_by, called=called)
 
 
 THANKED = [("user", "thanks ann for this", True), ("assistant", "you are welcome", False)]
@@ -194,7 +200,7 @@ def test_a_short_message_tells_less_than_a_longer_one():
     filler = " ".join(f"w{n}" for n in range(20))
     said = block(*[filler] * 8, "cat", *[filler] * 8, f"cat {filler}", *[filler] * 2)
     assert order(rank("cat", said))[0] == 17
-    near = replace(said, similarities=[0.1, 0.3] * 10)
+    near = said._replace(similarities=[0.1, 0.3] * 10)
     assert order(rank("cat", near))[0] == 17
 
 
@@ -224,3 +230,22 @@ def test_a_question_about_the_world_needs_more_unless_it_names_somebody_known():
     assert general.evidence.coverage < plain.evidence.coverage
     named = rank("heat pump works", texts, is_general=True, names=["heat"])
     assert named.evidence.coverage >= plain.evidence.coverage
+
+
+def test_behind_the_gate_only_what_is_related_is_ranked():
+    said = block("cat biscuit", "x", "weather", "y")
+    assert rank("cat biscuit", said, is_gated=True) == rank("cat biscuit", said)
+    unrelated = "weather engine bridge island"
+    gated = rank(unrelated, said, is_gated=True)
+    assert not gated.scores
+    assert rank(unrelated, said).scores
+    assert gated.evidence == rank(unrelated, said).evidence
+    assert not is_related(gated.evidence)
+
+
+def test_behind_the_gate_a_speaker_s_name_is_enough():
+    lines = [*THANKED, *FAR, *THANKED, *FAR, *TOLD]
+    question = "ann engine bridge island harbour"
+    gated = rank(question, spoken("ann", *lines), names=["ann"], is_gated=True)
+    assert gated.scores
+    assert gated == rank(question, spoken("ann", *lines), names=["ann"])

@@ -14,6 +14,11 @@ def array_literal(items: Iterable[object]) -> str:
     return f"{{{','.join([_quote(str(item)) for item in items])}}}"
 
 
+def plain_array_literal(items: Iterable[object]) -> str:
+    """Return an array of numbers or UUIDs, in which nothing need be quoted."""
+    return f"{{{','.join(map(str, items))}}}"
+
+
 def _quote(item: str) -> str:
     escaped = item.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -5,7 +5,8 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amber.lib.database.array_literals import array_literal
+from amber.lib.database.array_literals import array_literal, plain_array_literal
+from amber.lib.ids import new_id
 
 pytestmark = pytest.mark.django_db
 
@@ -30,5 +31,14 @@ def test_texts_come_back(items: list[str]) -> None:
 
 def test_numbers_come_back() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::int[]", [array_literal([3, -1])])
-        assert cursor.fetchone() == ([3, -1],)
+        for write in (array_literal, plain_array_literal):
+            cursor.execute("SELECT %s::int[]", [write([3, -1])])
+            assert cursor.fetchone() == ([3, -1],)
+
+
+def test_ids_come_back() -> None:
+    ids = [new_id(), new_id()]
+    with connection.cursor() as cursor:
+        for some in (ids, []):
+            cursor.execute("SELECT %s::uuid[]", [plain_array_literal(some)])
+            assert cursor.fetchone() == (some,)
