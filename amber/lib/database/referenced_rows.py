@@ -21,7 +21,7 @@ class _ReferenceAccessor(ForwardManyToOneDescriptor):  # type: ignore[type-arg] 
         known = self.field.get_cached_value(instance, default=None)
         if (
             known is not None
-        ):  # a fifth of what Django does for it: a long chat asks for each answer's author
+        ):  # without Django's checks: a long chat asks for the author of each answer
             return known
         if self._is_hidden(instance):
             self.field.delete_cached_value(instance)
