@@ -19,9 +19,8 @@ class _ReferenceAccessor(ForwardManyToOneDescriptor):  # type: ignore[type-arg] 
         if instance is None:
             return super().__get__(instance, cls)
         known = self.field.get_cached_value(instance, default=None)
-        if (
-            known is not None
-        ):  # a fifth of what Django does for it: a long chat asks for each answer's author
+        # Without Django's checks: a long chat asks for the author of each answer.
+        if known is not None:
             return known
         if self._is_hidden(instance):
             self.field.delete_cached_value(instance)
