@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.axe import AXE
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import new_account, signed_in
 from tests.e2e.web.conftest import browser, cookies_of
@@ -35,6 +36,8 @@ def desk(browser: "Browser", operator: Person) -> Iterator[Visitor]:
     context.add_cookies(cookies_of(operator))
     window = Visitor(operator, context)
     window.page.set_default_navigation_timeout(60_000)
+    if AXE.exists():
+        window.page.add_init_script(path=AXE)
     yield window
     context.close()
     assert not window.said
