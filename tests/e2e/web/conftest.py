@@ -1,7 +1,7 @@
 """The browser, a person with an account, and their windows."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,11 +11,9 @@ from tests.e2e.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser
 
 Visit = Callable[..., Visitor]
-USUAL: Final = {"locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
-KEPT: Final = "local_storage,indexeddb,cache_storage,service_workers"
 
 
 @pytest.fixture(scope="module")
@@ -48,38 +46,8 @@ def organization(person: Person) -> str:
     return str(made["id"])
 
 
-@pytest.fixture(scope="module")
-def used_context(browser: "Browser") -> Iterator["BrowserContext"]:
-    """Has the page's files from one test to the next, as a person's browser has: half of the cost of a new one."""
-    context = new_context(browser)
-    yield context
-    context.close()
-
-
 @pytest.fixture
-def emptied_context(used_context: "BrowserContext", person: Person) -> Iterator["BrowserContext"]:
-    """Knows nothing but the page's files. What a test leaves in it is gone after the test."""
-    yield used_context
-    empty(used_context, origin=f"http://127.0.0.1:{person.platform.port}")
-
-
-def empty(context: "BrowserContext", *, origin: str) -> None:
-    """Close its windows and leave nothing but the page's files."""
-    for page in context.pages:
-        page.close()
-    context.set_offline(False)
-    context.unroute_all()
-    context.clear_cookies()
-    page = context.new_page()
-    wish = {"origin": origin, "storageTypes": KEPT}
-    context.new_cdp_session(page).send("Storage.clearDataForOrigin", wish)
-    page.close()
-
-
-@pytest.fixture
-def visit(
-    platform: Platform, browser: "Browser", emptied_context: "BrowserContext", person: Person
-) -> Iterator[Visit]:
+def visit(platform: Platform, browser: "Browser", person: Person) -> Iterator[Visit]:
     """`visit()`: a window of a browser that is signed in. `visit(beside=v)`: another of v's browser.
 
     At the end no window may have been refused anything by the policy, nor asked anybody else.
@@ -97,7 +65,9 @@ def visit(
         if beside:
             window = Visitor(beside.person, beside.context)
         else:
-            context = new_context(browser, **options) if windows or options else emptied_context
+            usual = {"locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
+            context = browser.new_context(**(usual | options))
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
             if is_signed_in:
                 context.add_cookies(cookies_of(who))
             window = Visitor(who, context)
@@ -105,17 +75,11 @@ def visit(
         return window
 
     yield make
-    for context in {window.context for window in windows} - {emptied_context}:
+    for context in {window.context for window in windows}:
         context.close()
     for window in windows:
         assert not window.said
         assert not window.asked
-
-
-def new_context(browser: "Browser", **options: Any) -> "BrowserContext":
-    context = browser.new_context(**(USUAL | options))
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    return context
 
 
 def cookies_of(person: Person) -> "list[Any]":
