@@ -28,7 +28,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = (
     *("amber", "engine", "accounts", "providers", "memory", "libraries"),
-    *("tools", "assistants", "chats", "public_api"),
+    *("tools", "assistants", "chats", "operations", "public_api"),
 )
 ENGINES: Final = frozenset({"re", "regex"})
 CALLS: Final = frozenset(
