@@ -66,11 +66,13 @@ def list_partitions() -> list[Partition]:
     return sorted(found, key=lambda part: (part.is_rest, part.low or UUID(int=0)))
 
 
+_BOUND: Final = re.compile(r"(FROM|TO) \('([^']+)'\)")
+"""As Postgres writes the bounds of a partition; `MINVALUE` is none."""
+
+
 def _read_partition(name: str, bounds: str, rows: float, size_bytes: int) -> Partition:
-    low, high = (
-        UUID(said[0]) if (said := re.findall(rf"{word} \('([^']+)'\)", bounds)) else None
-        for word in ("FROM", "TO")
-    )
+    said = dict(_BOUND.findall(bounds))
+    low, high = (UUID(said[word]) if word in said else None for word in ("FROM", "TO"))
     return Partition(name, low, high, bounds == "DEFAULT", max(0, int(rows)), size_bytes)
 
 
