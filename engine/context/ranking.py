@@ -10,6 +10,7 @@ Which blocks are looked at, and how their words are stored, is `chats.context.bl
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -187,65 +188,95 @@ def rank_pieces(
     """
     import numpy as np
 
-    sizes = [len(block.lengths) for block in blocks]
-    if not sum(sizes):
+    if not any(block.lengths for block in blocks):
         return Ranking()
-    offsets = np.cumsum([0, *sizes[:-1]])
-    at, size = _slots(blocks, sizes)
+    pieces = _Pieces(blocks)
     question = _question_words(asked, conversation)
     weights = _weights(asked, conversation)
-    having = {
-        word: _numbers_of([b.places.get(word, ()) for b in blocks], offsets) for word in weights
-    }
-    has = _marked(having, at, size, 1.0)
+    having = {word: pieces.numbers([b.places.get(word, ()) for b in blocks]) for word in weights}
     asked_for = [question.weight(word) if word in question.counts else 0.0 for word in weights]
-    held = _add_up(_reach(has), asked_for)
+    held = _add_up(_reach(pieces.mark(having, 1.0)), asked_for)[pieces.slots]
     near = _standing_out(blocks)
     speakers = _speakers_called(blocks, asked)
     evidence = replace(
-        _evidence(held[at], near, question, _trust(asked, conversation)),
-        names_speaker=bool(speakers),
+        _evidence(held, near, question, _trust(asked, conversation)), names_speaker=bool(speakers)
     )
     if is_gated and not is_related(evidence):
         return Ranking(evidence=evidence)
     for word in weights.keys() & speakers.keys():
-        said = [block.said_by.get(speakers[word], ()) for block in blocks]
-        having[word] = _numbers_of(said, offsets)
-        weights[word] = idf(len(having[word]), sum(sizes))
-    lengths = np.array([*chain.from_iterable(block.lengths for block in blocks)], float)
-    counted = np.maximum(lengths, TELLING_WORDS)
-    full = _marked(having, at, size, damping(counted, float(counted.mean())))
-    score = _add_up(spread_out(full, NEARNESS), weights.values())
-    fused = _fuse(score[at], near, conversation.total)
-    shares = _telling(lengths) * _said_by_named(blocks, offsets, {*speakers.values()})
+        having[word] = pieces.said_by(speakers[word])
+        weights[word] = idf(len(having[word]), len(pieces.lengths))
+    counted = np.maximum(pieces.lengths, TELLING_WORDS)
+    full = pieces.mark(having, damping(counted, float(counted.mean())))
+    score = _add_up(spread_out(full, NEARNESS), weights.values())[pieces.slots]
+    fused = _fuse(score, near, conversation.total)
+    shares = _telling(pieces.lengths) * _said_by_named(pieces, {*speakers.values()})
     fused = np.where(fused > 0, fused * shares, fused)
-    return Ranking(_best_first(fused, blocks, offsets), evidence)
+    return Ranking(_best_first(fused, pieces), evidence)
 
 
-def _marked(
-    having: Mapping[str, "Places"], at: "Places", size: int, worth: "Numbers | float"
-) -> "Numbers":
-    """Return a row for each word, with what it is worth in the slots of the pieces that have it, and 0 in others."""
-    import numpy as np
+class _Pieces(Generic[Key]):
+    """The pieces of all blocks in a row, numbered from 0. Each has a slot; where something is left out between two of
+    them, they are too far apart to be neighbours."""
 
-    marked = np.zeros((len(having), size))
-    for row, numbers in enumerate(having.values()):
-        marked[row, at[numbers]] = worth if isinstance(worth, float) else worth[numbers]
-    return marked
+    def __init__(self, blocks: Sequence[FoundBlock[Key]]) -> None:
+        import numpy as np
+
+        self.blocks = blocks
+        sizes = [len(block.lengths) for block in blocks]
+        reach = len(NEARNESS)
+        gaps = np.cumsum([0 if block.follows else reach for block in blocks])
+        self.slots: Places = np.arange(sum(sizes)) + np.repeat(gaps, sizes) + reach
+        self._slot_count = int(self.slots[-1]) + reach + 1
+        self._offsets: Places = np.cumsum([0, *sizes[:-1]])
+
+    @cached_property
+    def lengths(self) -> "Numbers":
+        """The words of each piece."""
+        import numpy as np
+
+        return np.array([*chain.from_iterable(block.lengths for block in self.blocks)], float)
+
+    def numbers(self, places: Sequence[Sequence[int]]) -> "Places":
+        """Return the numbers of the pieces that stand at these places of each block."""
+        import numpy as np
+
+        flat = np.array([*chain.from_iterable(places)], int)
+        numbers: Places = flat + np.repeat(self._offsets, [len(some) for some in places])
+        return numbers
+
+    def said_by(self, speaker: str) -> "Places":
+        """Return the numbers of what this speaker said."""
+        return self.numbers([block.said_by.get(speaker, ()) for block in self.blocks])
+
+    def mark(self, having: Mapping[str, "Places"], worth: "Numbers | float") -> "Numbers":
+        """Return a row for each word: what it is worth in the slots of the pieces that have it, and 0 in others."""
+        import numpy as np
+
+        marked = np.zeros((len(having), self._slot_count))
+        for row, numbers in enumerate(having.values()):
+            marked[row, self.slots[numbers]] = worth if isinstance(worth, float) else worth[numbers]
+        return marked
+
+    def keys(self, numbers: "Places") -> list[tuple[Key, int]]:
+        """Return (block, place in it) of these pieces."""
+        import numpy as np
+
+        of_block = np.searchsorted(self._offsets, numbers, side="right") - 1
+        places = (numbers - self._offsets[of_block]).tolist()
+        return [
+            (self.blocks[number].key, place)
+            for number, place in zip(of_block.tolist(), places, strict=True)
+        ]
 
 
-def _best_first(
-    scores: "Numbers", blocks: Sequence[FoundBlock[Key]], offsets: "Places"
-) -> dict[tuple[Key, int], float]:
+def _best_first(scores: "Numbers", pieces: _Pieces[Key]) -> dict[tuple[Key, int], float]:
     """Return the pieces that have a score, best first, with it."""
     import numpy as np
 
     best = np.argsort(-scores, kind="stable")[:MOST_RANKED]
     best = best[scores[best] > 0]
-    of_block = np.searchsorted(offsets, best, side="right") - 1
-    keys = [blocks[number].key for number in of_block.tolist()]
-    places = (best - offsets[of_block]).tolist()
-    return dict(zip(zip(keys, places, strict=True), scores[best].tolist(), strict=True))
+    return dict(zip(pieces.keys(best), scores[best].tolist(), strict=True))
 
 
 def _telling(lengths: "Numbers") -> "Numbers":
@@ -256,40 +287,16 @@ def _telling(lengths: "Numbers") -> "Numbers":
     return 1 - LITTLE_SHARE + LITTLE_SHARE * told
 
 
-def _said_by_named(
-    blocks: Sequence[FoundBlock[Any]], offsets: "Places", named: Collection[str]
-) -> "Numbers | float":
+def _said_by_named(pieces: _Pieces[Any], named: Collection[str]) -> "Numbers | float":
     """Return 1 for each piece that a speaker named in the question said, less for others; 1 if there is none."""
     import numpy as np
 
     if not named:
         return 1.0
-    shares = np.full(sum(len(block.lengths) for block in blocks), OTHERS_SHARE)
+    shares = np.full(len(pieces.lengths), OTHERS_SHARE)
     for speaker in named:
-        shares[_numbers_of([block.said_by.get(speaker, ()) for block in blocks], offsets)] = 1.0
+        shares[pieces.said_by(speaker)] = 1.0
     return shares
-
-
-def _slots(blocks: Sequence[FoundBlock[Any]], sizes: Sequence[int]) -> "tuple[Places, int]":
-    """Return each piece's slot, and how many slots there are.
-
-    Pieces between which something is left out are too far apart to be neighbours.
-    """
-    import numpy as np
-
-    reach = len(NEARNESS)
-    gaps = np.cumsum([0 if block.follows else reach for block in blocks])
-    slots = np.arange(sum(sizes)) + np.repeat(gaps, sizes) + reach
-    return slots, int(slots[-1]) + reach + 1
-
-
-def _numbers_of(places: Sequence[Sequence[int]], offsets: "Places") -> "Places":
-    """Return the numbers of pieces, counted through all blocks, that stand at these places of each."""
-    import numpy as np
-
-    flat = np.array([*chain.from_iterable(places)], int)
-    numbers: Places = flat + np.repeat(offsets, [len(some) for some in places])
-    return numbers
 
 
 def _speakers_called(blocks: Sequence[FoundBlock[Any]], asked: Asked) -> dict[str, str]:
