@@ -74,9 +74,9 @@ async def interleave(
 
 
 async def _warm_up(target: Target, load: Load) -> None:
-    """Ask once at full concurrency, so that imports, threads and connections are there."""
-    await target.prepare(load.concurrent)
-    await cell(target, replace(load, tokens=5, per_worker=1, is_burst=True))
+    """Ask at full concurrency, so that imports, threads, connections and plans are there."""
+    await target.prepare(load.concurrent * load.warm_up)
+    await cell(target, replace(load, tokens=5, per_worker=load.warm_up, is_burst=True))
 
 
 async def _run(target: Target, load: Load, into: Measured, meter: CpuMeter | None) -> None:

@@ -45,6 +45,8 @@ class Load:
     rounds: int
     is_burst: bool = False
     """Whether all begin at once, instead of one after the other over the time of one answer."""
+    warm_up: int = 1
+    """How many questions each worker asks before: Postgres plans a statement anew the first ten times."""
 
     def question(self, number: int) -> str:
         pace = f"tokens={self.tokens} ttft={FIRST_TOKEN_MS} itl={TOKEN_MS} stamp=1"

@@ -16,6 +16,10 @@ from bench.targets import amber_target, openai_target
 from bench.tool_calls import parallel_calls
 
 
+_PLANNED = 12
+"""Questions after which Postgres plans no statement of a turn anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Participants:
     """All that are measured, running."""
@@ -42,7 +46,7 @@ class Participants:
 
 
 async def one_viewer(participants: Participants) -> list[Finding]:
-    load = Load(concurrent=1, tokens=20, per_worker=15, rounds=4)
+    load = Load(concurrent=1, tokens=20, per_worker=15, rounds=4, warm_up=_PLANNED)
     if participants.is_quick:
         load = Load(concurrent=1, tokens=5, per_worker=3, rounds=1)
     found = await interleave(participants.targets(), load)
@@ -123,7 +127,7 @@ async def tools_at_once(participants: Participants) -> list[Finding]:
 
 async def long_chat(participants: Participants) -> list[Finding]:
     """Ask in chats of their own: 1,000 stored messages against 2."""
-    load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6)
+    load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6, warm_up=_PLANNED)
     long = 1_000
     if participants.is_quick:
         load = Load(concurrent=1, tokens=5, per_worker=2, rounds=1)
