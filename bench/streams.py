@@ -15,7 +15,6 @@ from bench.stand import RunningAmber, cpu_seconds
 from bench.targets import amber_target, openai_target
 from bench.tool_calls import parallel_calls
 
-
 _PLANNED = 12
 """Questions after which Postgres plans no statement of a turn anew."""
 
