@@ -1,6 +1,7 @@
-"""Read an SSE response of the test client, and a turn's Redis stream."""
+"""Read an SSE response of the test client, and a turn's Redis stream; run what follows streams."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -14,6 +15,7 @@ Sse = tuple[int, str, dict[str, Any]]
 """Number, name and data of one event."""
 
 READ_SECONDS = 30
+"""Far more than it takes; without a limit of its own each wait would be for ever."""
 
 
 def read_sse(response: Any) -> list[Sse]:
@@ -58,3 +60,20 @@ def stream_of(turn: Turn) -> list[dict[str, Any]]:
     """Return the data of every event in the turn's stream, oldest first."""
     entries: Any = amber_redis.client().xrange(events_key(turn.organization_id, turn.pk))
     return [orjson.loads(fields[b"d"]) for _, fields in entries]
+
+
+def run_on_new_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run what follows streams within the limit, and leave nothing behind."""
+
+    async def limited() -> None:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                await work
+        finally:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await amber_redis.close_async_clients()
+
+    asyncio.run(limited())

@@ -1,7 +1,7 @@
 """Test what the hub reads together, and what it does not hold up."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -11,8 +11,8 @@ from amber.lib import redis as amber_redis
 from chats.events import viewers
 from chats.events.stream import events_key
 from chats.events.viewers import Hub, StreamEvent, Viewer
+from chats.tests.event_streams import READ_SECONDS, run_on_new_loop
 
-LIMIT_SECONDS = 20
 ORGANIZATION = UUID(int=1)
 SPEAKING, STARTING = UUID(int=11), UUID(int=12)
 
@@ -20,9 +20,9 @@ SPEAKING, STARTING = UUID(int=11), UUID(int=12)
 @pytest.fixture
 def write(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """Return what writes an event of a turn; the pause of gathering is longer than the test."""
-    monkeypatch.setattr(viewers, "_GATHER_SECONDS", 3 * LIMIT_SECONDS)
+    monkeypatch.setattr(viewers, "_GATHER_SECONDS", 2 * READ_SECONDS)
     monkeypatch.setattr(viewers, "_MANY", 1)
-    monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 4 * LIMIT_SECONDS)
+    monkeypatch.setattr(amber_redis, "LONGEST_WAIT_SECONDS", 3 * READ_SECONDS)
     keys = [events_key(ORGANIZATION, turn) for turn in (SPEAKING, STARTING)]
     client: redis.Redis = amber_redis.client()
     client.delete(*keys)
@@ -32,23 +32,6 @@ def write(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 
     yield xadd
     client.delete(*keys)
-
-
-def run(work: Coroutine[object, object, None]) -> None:
-    """Run within the limit, and leave nothing behind."""
-
-    async def limited() -> None:
-        try:
-            async with asyncio.timeout(LIMIT_SECONDS):
-                await work
-        finally:
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
-            await amber_redis.close_async_clients()
-
-    asyncio.run(limited())
 
 
 def follow(hub: Hub, turn: UUID) -> Viewer:
@@ -83,7 +66,7 @@ def test_first_words_do_not_wait_for_what_is_read_together(write, first_words, m
         assert speaking.queue.empty()
         assert starting.queue.empty()
 
-    run(work())
+    run_on_new_loop(work())
 
 
 def test_a_stream_among_few_hardly_waits(write, monkeypatch):
@@ -95,4 +78,4 @@ def test_a_stream_among_few_hardly_waits(write, monkeypatch):
             write(SPEAKING, seq, "text.delta")
             assert (await told(viewer)).seq == seq
 
-    run(work())
+    run_on_new_loop(work())

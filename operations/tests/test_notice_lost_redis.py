@@ -1,7 +1,7 @@
 """Test that a Redis with half-open connections, or that accepts no writes, is noticed."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -19,11 +19,9 @@ from chats.events import viewers
 from chats.events.stream import Publisher, control_channel, events_key
 from chats.events.viewers import Hub, Viewer
 from chats.running.stopping import running_turns
+from chats.tests.event_streams import run_on_new_loop
 from operations.maintenance import turns
 from tests.e2e.link import Link
-
-LIMIT_SECONDS = 20
-"""Far more than it takes; without a limit of its own each wait here would be for ever."""
 
 ORGANIZATION, TURN = UUID(int=1), UUID(int=2)
 KEY = events_key(ORGANIZATION, TURN)
@@ -50,23 +48,6 @@ def link(straight: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) 
     settings.REDIS_URL = url._replace(netloc=f"{login}@127.0.0.1:{made.port}").geturl()
     yield made
     made.close()
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run within the limit, and leave nothing behind."""
-
-    async def limited() -> None:
-        try:
-            async with asyncio.timeout(LIMIT_SECONDS):
-                await work
-        finally:
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
-            await amber_redis.close_async_clients()
-
-    asyncio.run(limited())
 
 
 @contextmanager
@@ -101,7 +82,7 @@ def test_viewers_are_followed_again_after_a_half_open_connection(link, straight,
             assert link.freeze() >= 1
             await is_told(viewer, straight, 2)
 
-    run(follow())
+    run_on_new_loop(follow())
 
 
 async def becomes(is_following: bool, hub: Hub) -> None:
@@ -126,7 +107,7 @@ def test_a_hub_that_cannot_read_says_so(link, straight, no_lookups, monkeypatch)
             await becomes(False, hub)
         assert hub.is_following, "nobody watches"
 
-    run(follow())
+    run_on_new_loop(follow())
 
 
 @pytest.mark.django_db
@@ -157,7 +138,7 @@ def test_the_control_channel_is_heard_until_its_connection_is_half_open(
             await listening
 
     with pytest.raises(redis.TimeoutError):
-        run(hear())
+        run_on_new_loop(hear())
     assert stopped[0] == (TURN, StopReason.CANCELLED)
 
 
@@ -179,7 +160,7 @@ def test_events_that_redis_refuses_are_told_of(straight):
         await publisher.wait_until_flushed()
 
     with capture_logs() as logs:
-        run(publish())
+        run_on_new_loop(publish())
     assert [(each["event"], each["reason"]) for each in logs] == [
         ("events_dropped", "ResponseError")
     ]
