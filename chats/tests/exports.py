@@ -1,14 +1,19 @@
-"""Exports of other systems, small, written after their documented forms; and how to send them."""
+"""Exports of other systems, small, written after their documented forms; how to spoil and to send them."""
 
 import base64
 import io
 import json
+import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.exceptions import ValidationError
 
+from amber.lib.errors import AmberError
+from chats.importing.formats import format_of
 from chats.models import ChatMessage
 from libraries.tests.files import picture
 from tests.personas import Persona, api
@@ -241,3 +246,41 @@ def send_files(persona: Persona, files: Mapping[str, bytes], **form: Any) -> Any
 def row(**fields: Any) -> Any:
     """The message with these fields."""
     return ChatMessage.objects.get(**fields)
+
+
+# -- Damage ----------------------------------------------------------------------------------------
+
+
+def spoilt(sample: Any, value: Any) -> Iterator[Any]:
+    """Yield copies of the sample, each with another of its values replaced."""
+    text = json.dumps(sample)
+    places: list[tuple[Any, ...]] = []
+
+    def walk(item: Any, path: tuple[Any, ...]) -> None:
+        pairs = item.items() if isinstance(item, dict) else enumerate(item)
+        for key, inner in pairs:
+            places.append((*path, key))
+            if isinstance(inner, dict | list):
+                walk(inner, (*path, key))
+
+    walk(sample, ())
+    for *above, last in places:
+        copy = json.loads(text)
+        target = copy
+        for key in above:
+            target = target[key]
+        target[last] = value
+        yield copy
+
+
+def unlike(conversations: Iterable[Any]) -> Iterator[Any]:
+    """Leave out what is converted to the very same as one before: the importer would find that one."""
+    met: set[bytes] = set()
+    for conversation in conversations:
+        given = b""
+        with suppress(AmberError, ValidationError):
+            found = format_of(conversation)
+            given = pickle.dumps(found.convert(conversation)) if found else b""
+        if not given or given not in met:
+            yield conversation
+        met.add(given)

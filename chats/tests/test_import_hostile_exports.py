@@ -1,19 +1,15 @@
 """Test that exports built to do harm, and damaged ones, end in sentences: no row, no byte is left."""
 
 import json
-import pickle
 import tracemalloc
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db import DataError
-from rest_framework.exceptions import ValidationError
 
-from amber.lib.errors import AmberError, Invalid
+from amber.lib.errors import Invalid
 from chats.importing import converted, documents, services
 from chats.importing.converted import MAX_IMPORTED_MESSAGES
-from chats.importing.formats import format_of
 from chats.importing.formats.chatgpt import convert_chatgpt
 from chats.messages import imported_tree
 from chats.models import Chat, ChatMessage
@@ -253,46 +249,11 @@ GARBAGE: list[Any] = [
 )
 def test_whatever_stands_in_a_field_ends_in_an_answer(alice, sample, value):
     """Every field of every sample, one after the other, holds this."""
-    spoilt = list(_unlike(_spoilt(sample(), value)))
+    spoilt = list(exports.unlike(exports.spoilt(sample(), value)))
     answer = send_json(alice, [[HI], *spoilt])
     assert answer.status_code == 201, answer.json()
     assert len(answer.json()["chats"] + answer.json()["refused"]) == len(spoilt) + 1
     assert answer.json()["is_complete"]
-
-
-def _spoilt(sample, value):
-    """Yield copies of the sample, each with another of its values replaced."""
-    text = json.dumps(sample)
-    places = []
-
-    def walk(item, path):
-        pairs = item.items() if isinstance(item, dict) else enumerate(item)
-        for key, inner in pairs:
-            places.append((*path, key))
-            if isinstance(inner, dict | list):
-                walk(inner, (*path, key))
-
-    walk(sample, ())
-    for *above, last in places:
-        copy = json.loads(text)
-        target = copy
-        for key in above:
-            target = target[key]
-        target[last] = value
-        yield copy
-
-
-def _unlike(conversations):
-    """Leave out what is converted to the very same as one before: the importer would find that one."""
-    met = set()
-    for conversation in conversations:
-        given = b""
-        with suppress(AmberError, ValidationError):
-            found = format_of(conversation)
-            given = pickle.dumps(found.convert(conversation)) if found else b""
-        if not given or given not in met:
-            yield conversation
-        met.add(given)
 
 
 def test_texts_are_made_fit_to_be_stored(alice, settings):

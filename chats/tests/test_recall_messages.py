@@ -15,10 +15,8 @@ from amber.lib.search.hybrid import index_text
 from chats.context import block_search
 from chats.context.block_search import PathSearch
 from chats.context.recall import Recall, find_messages, recall
-from chats.context.search_tool import search_conversation
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
-from chats.messages import transcript
 from chats.messages.block_words import (
     INDEX_VERSION,
     asked_of,
@@ -26,45 +24,17 @@ from chats.messages.block_words import (
     lexemes_of,
     places_in,
 )
-from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from chats.tests.rows import converse, new_assistant, new_chat, new_turn
+from chats.tests.earlier_talk import FACT, chat, models, small, talk
 from chats.tests.runs import ask_in, prepared_for
 from engine.context.blocks import Spoken
 from engine.context.pieces import FIELDS, read_pieces, show
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
-from tests.personas import Persona
 from tests.tenants import for_organization
-from tools.protocol import ToolContext
 
-SMALL_TALK = [
-    "It rained again and the bus to the office was late.",
-    "A short walk in the evening may help.",
-    "What should I read next, something not too long?",
-    "A volume of essays would suit you, I think.",
-    "My bicycle makes a strange noise when I brake.",
-    "Look whether the pads are worn.",
-    "The market was crowded, I came home without bread.",
-    "Early in the morning it is calmer there.",
-]
+__all__ = ["chat", "models", "small"]
+
 UNRELATED = "How does photosynthesis explain the market halls of Mongolia?"
-FACT = "My sister Clara adopted a cat called Biscuit."
-
-
-@pytest.fixture(autouse=True)
-def models(new_model: Any) -> None:
-    new_model("text-model", default=True)
-
-
-@pytest.fixture(autouse=True)
-def small(settings: Any) -> None:
-    settings.AMBER_BLOCK_TOKENS = 200
-    settings.AMBER_CONTEXT_TAIL_TOKENS = 1_000
-
-
-@pytest.fixture
-def chat(alice: Persona) -> Chat:
-    return new_chat(alice, assistant=new_assistant(alice, name="Quentin"))
 
 
 @pytest.fixture
@@ -77,28 +47,6 @@ def new_embedder(url: str) -> EmbeddingModel:
     return EmbeddingModel.objects.create(
         provider=provider, alias=f"model of {url}", upstream_id="e", dimensions=64, default=True
     )
-
-
-def talk(chat: Chat, count: int, *facts: tuple[int, str]) -> list[ChatMessage]:
-    """Small talk of so many exchanges, an hour apart from the first of 2026; the facts stand where
-    something else would have been said."""
-    told = dict(facts)
-    given = [
-        {
-            "role": "assistant" if n % 2 else "human",
-            "content": told.get(n, SMALL_TALK[n % len(SMALL_TALK)]),
-            "assistant_id": chat.assistant_id if n % 2 else None,
-        }
-        for n in range(2 * count)
-    ]
-    assert chat.assistant_id is not None
-    tree = build_tree(chat, given, assistant_ids=[chat.assistant_id])
-    rows = ChatMessage.objects.bulk_create(tree.values())
-    for number, row in enumerate(rows):
-        row.created_at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
-    ChatMessage.objects.bulk_update(rows, ["created_at"])
-    transcript.move_leaf(chat, rows[-1])
-    return rows
 
 
 def ask(chat: Chat, question: str, limit_tokens: int = 2_000, **fields: Any) -> Recall:
@@ -469,63 +417,6 @@ def test_the_built_in_embedder_has_no_say(chat, alice, built_in, monkeypatch):
     monkeypatch.setattr("chats.context.findings.recall", note)
     prepared_for(ask_in(chat, alice, "What is the name of Clara's cat?"))
     assert [fields["vector"] for fields in given] == [None]
-
-
-def search(chat: Chat, query: str) -> str:
-    chat.refresh_from_db()
-    turn = new_turn(chat, assistant=chat.assistant, status="completed")
-    context = ToolContext(chat.organization_id, chat_id=chat.pk, turn_id=turn.pk)
-    with for_organization(chat.organization_id):
-        return search_conversation(context, query)
-
-
-def test_the_tool_leaves_its_own_question_out_and_shows_what_was_said_around(chat):
-    talk(chat, 60, (40, FACT), (41, "A fine name."))
-    seal(chat.pk)
-    converse(chat, "What is the name of Clara's cat Biscuit?")
-    listed, _, around = search(chat, "Clara cat Biscuit").partition("\n\n")
-    assert FACT in listed
-    assert "What is the name" not in listed + around
-    assert "A fine name." in listed + around
-
-
-def test_the_tool_lists_ten_messages_the_nearest_ones(chat):
-    talk(chat, 60, *((n, f"Clara's cat number {n} is called Biscuit.") for n in range(0, 60, 2)))
-    seal(chat.pk)
-    listed = search(chat, "Clara cat Biscuit 44").partition("\n\n")[0]
-    lines = listed.splitlines()[1:]
-    assert len(lines) == 10
-    assert "number 44" in listed
-
-
-def test_what_is_said_again_in_the_same_words_takes_one_place_with_its_times(chat):
-    again = "Clara fed her cat Biscuit before breakfast."
-    others = [(n, f"Clara's sister fed cat number {n}, called Biscuit.") for n in range(25, 35, 2)]
-    talk(chat, 60, *((n, again) for n in range(0, 24, 2)), *others, (23, again))
-    seal(chat.pk)
-    lines = search(chat, "Who fed Clara's cat Biscuit?").partition("\n\n")[0].splitlines()[1:]
-    assert len(lines) == 10
-    by_user, *more = [line for line in lines if f"User: {again}" in line]
-    assert not more
-    assert len([line for line in lines if f"Assistant: {again}" in line]) == 1
-    told, times = by_user.split(" (also said: ")
-    assert told[1:17] not in times
-    assert times.count("2026-01-01 ") == 5
-    assert times.endswith(", 6 more times)")
-
-
-def test_the_tool_finds_what_is_not_sealed_yet(chat):
-    talk(chat, 30)
-    seal(chat.pk)
-    converse(chat, "My locker code is 4711.", "Noted.", "Which code?")
-    assert "4711" in search(chat, "locker code")
-
-
-def test_the_tool_shows_the_part_of_a_long_message(chat):
-    long = "\n\n".join(f"Paragraph {n} is about gardens and rain. " * 12 for n in range(8))
-    talk(chat, 60, (41, f"{long}\n\nClara's cat is called Biscuit."))
-    seal(chat.pk)
-    assert "Biscuit" in search(chat, "Clara cat Biscuit")
 
 
 def test_a_question_asks_for_irregular_forms_and_not_for_whom_it_speaks_to():
