@@ -22,7 +22,8 @@ class _ReferenceAccessor(ForwardManyToOneDescriptor):  # type: ignore[type-arg] 
         # Without Django's checks: a long chat asks for the author of each answer.
         if known is not None:
             return known
-        if self._is_hidden(instance):
+        is_named = instance.__dict__.get(self.field.attname) is not None
+        if is_named and self.is_cached(instance):  # a join, or a prefetch, did not find it
             self.field.delete_cached_value(instance)
         try:
             return super().__get__(instance, cls)
@@ -34,12 +35,6 @@ class _ReferenceAccessor(ForwardManyToOneDescriptor):  # type: ignore[type-arg] 
     def get_object(self, instance: Any) -> Any:
         with for_whole_organization():
             return super().get_object(instance)
-
-    def _is_hidden(self, instance: Any) -> bool:
-        """Whether a join, or a prefetch, found no row although one is named."""
-        if instance.__dict__.get(self.field.attname) is None or not self.is_cached(instance):
-            return False
-        return self.field.get_cached_value(instance) is None
 
 
 class ReferenceKey(models.ForeignKey[Any, Any]):
