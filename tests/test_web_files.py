@@ -223,3 +223,12 @@ def test_files_of_releases_that_kept_no_record_stay_for_now(releases):
     releases.wait(2 * KEPT_SECONDS)
     releases.start("p { color: blue }")
     assert not old.exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "5", "[[]]", "\x00"])
+def test_a_damaged_record_counts_as_none(releases, damaged):
+    old = releases.start("p { color: red }")
+    releases.wait(3 * KEPT_SECONDS)
+    releases.target.with_name("web-files.json").write_text(damaged)
+    releases.start("p { color: blue }")
+    assert old.exists()

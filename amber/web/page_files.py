@@ -141,7 +141,7 @@ def _names_in(record: Path) -> set[str] | None:
     """Return the names of the files of the release that started last; None if that is not known."""
     try:
         return set(json.loads(record.read_text()))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, TypeError):
         return None
 
 
