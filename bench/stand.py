@@ -37,12 +37,14 @@ _AS_WORKERS = {"DJANGO_SETTINGS_MODULE": "amber.settings", "AMBER_LOCK_SECONDS":
 """Settings of driven modules: they wait for locks as long as workers do, which say no limit before a statement."""
 
 
-def vacuum(*tables: str) -> None:
-    """Tell the planner of rows that were written at once, as autovacuum would within a minute.
+def vacuum(*tables: str, url: str = "") -> None:
+    """Tell the planner of rows that were written at once, as autovacuum would a little later.
 
-    For modules that `Stand.drive` runs. As the owner: of others Postgres skips the tables, with a warning only.
+    As the owner: of others Postgres skips the tables, with a warning only. `url` is the owner's; modules that
+    `Stand.drive` runs know it.
     """
-    with psycopg.connect(os.environ["AMBER_OWNER_DATABASE_URL"], autocommit=True) as owner:
+    address = url or os.environ["AMBER_OWNER_DATABASE_URL"]
+    with psycopg.connect(address, autocommit=True) as owner:
         names = sql.SQL(", ").join(map(sql.Identifier, tables))
         owner.execute(sql.SQL("VACUUM ANALYZE {}").format(names))
 
@@ -59,6 +61,8 @@ class Memory:
 class RunningAmber:
     url: str
     api_key: str
+    database_url: str
+    """Of the owner."""
     supervisor: psutil.Process
     commands: Mapping[str, list[str]]
     """By role: how the supervisor's children are told apart from the databases."""
@@ -206,7 +210,8 @@ class Stand:
             ready = time.monotonic() - began
             commands = up.commands({**self._environ, **environ})
             supervisor = psutil.Process(process.pid)
-            yield RunningAmber(url, self._api_key, supervisor, commands, healthy, ready)
+            address = self.database_url()
+            yield RunningAmber(url, self._api_key, address, supervisor, commands, healthy, ready)
 
     def drive(self, module: str, *arguments: object, timeout_seconds: float) -> Any:
         """Run a module in a process with the settings of the Amber that runs; return the JSON of its last line."""

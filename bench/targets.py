@@ -8,13 +8,19 @@ from typing import Any
 
 from bench.loadgen import Row, Target
 from bench.rest import call, signed_in
-from bench.stand import RunningAmber
+from bench.stand import RunningAmber, vacuum
 
 AT_ONCE = 4
 """Chats made at the same time; more would only queue."""
 
-SEALING_SECONDS = 6
-"""An imported chat is sealed in the background at once: longer than five of 1,000 messages take."""
+IDLE_SHARE = 0.1
+"""An imported chat is sealed in the background at once, which takes most of a core. Idle, Amber and its databases need
+some 3% of one."""
+
+IDLE_SECONDS = 3
+"""For so long in a row: a worker may wait a second for its next chat."""
+
+IDLE_WITHIN_SECONDS = 120
 
 _FILLER = "earlier talk about rivers, stones and the slow record of rain; " * 4
 
@@ -43,10 +49,25 @@ def amber_target(amber: RunningAmber, *, stored: int = 0, name: str = "amber") -
     async def prepare(count: int) -> None:
         chats[:] = await _new_chats(amber, count, stored)
         if stored:
-            await asyncio.sleep(SEALING_SECONDS)
+            await _until_idle(amber)
+            vacuum("chats_chat", "chats_chatmessage", "chats_messageblock", url=amber.database_url)
 
     headers = {"Authorization": f"Bearer {amber.api_key}", "Accept": "text/event-stream"}
     return Target(name, request, lambda event: event.get("text"), headers, prepare)
+
+
+async def _until_idle(amber: RunningAmber) -> None:
+    """Wait until what it does in the background is done. Raises TimeoutError."""
+
+    def used() -> float:
+        return sum(amber.cpu_seconds().values()) + amber.database_cpu_seconds()
+
+    async with asyncio.timeout(IDLE_WITHIN_SECONDS):
+        idle_seconds = 0
+        while idle_seconds < IDLE_SECONDS:
+            before = used()
+            await asyncio.sleep(1)
+            idle_seconds = idle_seconds + 1 if used() - before < IDLE_SHARE else 0
 
 
 async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:

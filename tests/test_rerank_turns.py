@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from amber.lib.database.tenant import Tenant, as_tenant
+from chats.context.block_search import PathSearch
 from chats.context.recall import recall as recall_talk
 from chats.digest.blocks import seal
 from chats.tests.rows import converse, new_assistant, new_chat
@@ -61,9 +62,8 @@ def test_it_chooses_the_messages_that_fit(alice, service, settings, offline_embe
 
     def recalled(limit_tokens: int = 20) -> str:
         with for_organization(chat.organization_id):
-            found = recall_talk(
-                chat.pk, "Where was the heron?", before_position=10**6, limit_tokens=limit_tokens
-            )
+            search = PathSearch(chat.pk, 10**6)
+            found = recall_talk(search, "Where was the heron?", limit_tokens=limit_tokens)
         return "\n".join(block.content for block in found.taken)
 
     assert "noon" in recalled()

@@ -1,12 +1,13 @@
 """Statements that are sent to Postgres together."""
 
+from contextlib import nullcontext
 from uuid import UUID
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 
 from accounts.models import Organization
-from amber.lib.database.round_trips import in_one_trip
+from amber.lib.database.round_trips import ask_ahead, in_one_trip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,3 +43,23 @@ def test_what_postgres_refuses_is_an_error_of_djangos_and_undone(alice):
     with pytest.raises(IntegrityError), in_one_trip():
         refused()
     assert not Organization.objects.filter(name="x").exists()
+
+
+@pytest.mark.parametrize("within", [nullcontext, transaction.atomic])
+def test_postgres_works_on_what_is_asked_ahead_while_the_block_goes_on(alice, within):
+    slow_sql = "SELECT %s || x FROM pg_sleep(0.01), unnest(ARRAY['b', 'c']) AS x"
+    with within():
+        with ask_ahead(slow_sql, ["a"]) as rows:
+            assert rows == []
+        assert rows == [("ab",), ("ac",)]
+        with ask_ahead(slow_sql, ["a"]) as rows:
+            assert Organization.objects.filter(pk=alice.organization.pk).exists()
+        assert len(rows) == 2
+
+
+def test_what_postgres_refuses_of_what_is_asked_ahead_is_an_error_of_djangos():
+    with pytest.raises(DataError), ask_ahead("SELECT 1 / %s", [0]):
+        pass
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)

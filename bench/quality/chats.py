@@ -22,6 +22,7 @@ from bench.quality.real_embedder import RealEmbedder
 from bench.quality.stand_in import StandInEmbedder
 from bench.quality.tables import Table, percent
 from bench.quality.tenant import new_organization
+from chats.context.block_search import PathSearch
 from chats.context.recall import recall
 from chats.context.search_tool import search_conversation
 from chats.digest.blocks import seal
@@ -150,15 +151,8 @@ def _measure_recall(
 
     def ask(text: str, budget: int) -> Any:
         vector = embedder.embed([text])[0] if embedder else None
-        return recall(
-            chat.pk,
-            text,
-            before_position=EVERYTHING,
-            limit_tokens=budget,
-            vector=vector,
-            model_id=model_id,
-            today=today,
-        ).taken
+        search = PathSearch(chat.pk, EVERYTHING, vector, model_id)
+        return recall(search, text, limit_tokens=budget, today=today).taken
 
     for question in conversation.questions:
         wanted = [places[each] for each in question.evidence]

@@ -5,16 +5,17 @@ meaning. Where in them a word stands is read from their index of words, so that 
 `engine.context.ranking` ranks their messages. What of them is shown is decided by `chats.context.recall`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import connection
 
 from amber.lib.database.array_literals import array_literal
+from amber.lib.database.round_trips import ask_ahead
 from chats.messages.block_words import (
     CALLING,
     called_word,
@@ -78,8 +79,12 @@ class SearchedPath(NamedTuple):
     cut: Sequence["CutBlock"]
 
 
-def search_path(asked: Asked, search: PathSearch) -> SearchedPath:
-    """Find the blocks that words and vectors lead to, with the places of the question's words. One query."""
+@contextmanager
+def search_ahead(asked: Asked, search: PathSearch) -> Iterator[Callable[[], SearchedPath]]:
+    """Find the blocks that words and vectors lead to while the `with` block goes on: one query.
+
+    What is yielded returns them, with the places of the question's words, once the `with` block has ended.
+    """
     words = asked.all_words
     values = {
         "chat": search.chat_id,
@@ -89,9 +94,25 @@ def search_path(asked: Asked, search: PathSearch) -> SearchedPath:
     }
     if search.vector is not None and search.model_id is not None:
         values |= {"vector": str(search.vector.tolist()), "model": search.model_id}
-        rows = _rows(_WORDS_AND_MEANING_SQL, values)
+        sql = _WORDS_AND_MEANING_SQL
     else:
-        rows = _rows(_WORDS_SQL, values) if words else []
+        sql = _WORDS_SQL if words else ""
+    query: AbstractContextManager[list[tuple[Any, ...]]] = nullcontext([])
+    if sql:
+        query = ask_ahead(sql, values)
+    with query as rows:
+        yield lambda: _searched_path([*map(_BlockRow._make, rows)], asked, search)
+
+
+def search_path(asked: Asked, search: PathSearch) -> SearchedPath:
+    """Find the blocks that words and vectors lead to, with the places of the question's words. One query."""
+    with search_ahead(asked, search) as found:
+        pass
+    return found()
+
+
+def _searched_path(rows: Sequence["_BlockRow"], asked: Asked, search: PathSearch) -> SearchedPath:
+    words = asked.all_words
     cut = [_cut_block(row) for row in rows]
     blocks = _found_blocks(rows, cut, asked, may_be_called=bool(search.latest))
     known = _conversation(blocks, words, *_totals(rows, words))
@@ -246,12 +267,6 @@ def _conversation(
         known = held_by.get(word, 0)
         counts[word] = round(sum(having) * known / len(having)) if having else known
     return Conversation(round(sum(len(block.lengths) for block in blocks) * scale), counts)
-
-
-def _rows(sql: str, values: Mapping[str, Any]) -> Sequence[_BlockRow]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        return [*map(_BlockRow._make, cursor.fetchall())]
 
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"

@@ -17,7 +17,13 @@ from amber.lib.errors import AmberError, Invalid
 from chats.context.tail import Shorten, as_engine_message, posted_file
 from chats.models import ChatMessage
 from engine.context.budget import BudgetError, fit
-from engine.history.normaliser import HistoryProfile, NoHumanMessage, normalise
+from engine.history.normaliser import (
+    HistoryProfile,
+    NoHumanMessage,
+    RenderedHistory,
+    place_prompts,
+    render_history,
+)
 from engine.messages import ASKING_ROLES, SYSTEM_ROLES, ProviderMessage
 from engine.provider.model import SystemPosition
 from engine.text import tokens
@@ -65,17 +71,21 @@ def compose(
     system_prompts: Sequence[str],
     volatile: Sequence[str],
     form: PromptFormat,
+    history: RenderedHistory | None = None,
 ) -> ComposedRequest:
-    """Normalise the rows and fit them into the model's window.
+    """Render the rows, unless `history` is what they become, and fit them into the model's window.
 
     Earlier unanswered questions become one text with the last one, which is never dropped. If it
     does not fit with them, they are dropped, so that one long question does not end a chat. Raises
     Invalid (no_human_message) and AmberError (context_too_long).
     """
-    normalised = partial(
-        _normalise_rows, system_prompts=system_prompts, volatile=volatile, form=form
+    placed = partial(
+        place_prompts,
+        system_prompts=system_prompts,
+        volatile=volatile,
+        position=cast(SystemPosition, form.system_position),
     )
-    messages = normalised(rows)
+    messages = placed(history or render_rows(rows, form))
     try:
         fitted = _fit(messages, form)
     except BudgetError as error:
@@ -83,29 +93,22 @@ def compose(
         if len(alone) == len(rows):
             raise _too_long(error) from None
         try:
-            fitted = _fit(normalised(alone), form)
+            fitted = _fit(placed(render_rows(alone, form)), form)
         except BudgetError as error:
             raise _too_long(error) from None
         return ComposedRequest(fitted, max(len(messages) - len(fitted), 1))
     return ComposedRequest(fitted, len(messages) - len(fitted))
 
 
-def _normalise_rows(
-    rows: Sequence[ChatMessage],
-    *,
-    system_prompts: Sequence[str],
-    volatile: Sequence[str],
-    form: PromptFormat,
-) -> list[ProviderMessage]:
+def render_rows(rows: Sequence[ChatMessage], form: PromptFormat) -> RenderedHistory:
+    """Return the rows as the model reads them. Raises Invalid (no_human_message)."""
     shorten = shortener(rows, form)
     try:
-        return normalise(
+        return render_history(
             [
                 as_engine_message(row, vision=form.vision, sender=form.sender, shorten=shorten)
                 for row in rows
             ],
-            system_prompts=system_prompts,
-            volatile=volatile,
             profile=HistoryProfile(
                 system_position=cast(SystemPosition, form.system_position),
                 vision=form.vision,

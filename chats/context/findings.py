@@ -4,7 +4,8 @@ It looks up what `chats.context.lookups` asks for, each within its budget. It do
 becomes of it in the request, except for the texts that introduce earlier talk and memories.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import partial
@@ -18,11 +19,19 @@ from django.utils import timezone
 from amber.lib.search.hybrid import KeywordMatches
 from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
+from chats.context.block_search import PathSearch
 from chats.context.composition import PromptFormat
 from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
 from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import QuestionEmbedding
-from chats.context.recall import Recall, Recalled, recall
+from chats.context.recall import (
+    PendingRecall,
+    Recall,
+    Recalled,
+    choose_recalled,
+    recall,
+    recall_ahead,
+)
 from chats.models import Turn
 from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT, mark_untrusted
 from engine.provider.model import ProviderError
@@ -66,17 +75,29 @@ class RetrievedContext:
 
 @dataclass(frozen=True, slots=True)
 class WordFindings:
-    """What is found by words, which need not wait for a vector: memories; None if there are none to
-    search."""
+    """What is found by words, which need not wait for a vector: memories, and earlier talk if it is found by words alone;
+    None if there are none to search."""
 
     memories: KeywordMatches | None = None
+    blocks: PendingRecall | None = None
 
 
-def find_words(turn: Turn, wanted: RecallRequest) -> WordFindings:
-    """Look up what words find, while the question is embedded: one query, none without memories."""
-    if wanted.owner is None:
-        return WordFindings()
-    return WordFindings(match_words(wanted.owner, wanted.question, turn.assistant_id))
+@contextmanager
+def find_words(turn: Turn, wanted: RecallRequest) -> Iterator[WordFindings]:
+    """Look up what words find, while the question is embedded: a query for memories, and one for earlier talk, which goes
+    on during the `with` block; none where there are none.
+
+    To find earlier talk takes Postgres a millisecond in a long chat, and as long as that the request's tools and form
+    are laid out.
+    """
+    memories = None
+    if wanted.owner is not None:
+        memories = match_words(wanted.owner, wanted.question, turn.assistant_id)
+    if _is_found_by_words_alone(wanted) and (search := _path_search(turn, wanted)):
+        with recall_ahead(search, wanted.question, today=_today(turn)) as blocks:
+            yield WordFindings(memories, blocks)
+    else:
+        yield WordFindings(memories)
 
 
 def look_up(
@@ -97,7 +118,7 @@ def look_up(
         choice = _choose_scene(turn, wanted.scenes, model, vector)
     model_id = model.pk if model else None
     return RetrievedContext(
-        blocks=_recall_blocks(turn, wanted, vector, model_id, budgets.blocks),
+        blocks=_recall_blocks(turn, wanted, words.blocks, vector, budgets.blocks),
         memories=_recall_memories(turn, wanted, words, vector, model_id, budgets.memories),
         knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
         scene=choice.scene,
@@ -108,24 +129,33 @@ def look_up(
 def _recall_blocks(
     turn: Turn,
     wanted: RecallRequest,
+    pending: PendingRecall | None,
     vector: "Vector | None",
-    model_id: UUID | None,
     limit_tokens: int,
 ) -> Recall:
-    if turn.chat_id is None or not wanted.before_position:
+    if pending is not None:
+        return choose_recalled(pending, limit_tokens=limit_tokens)
+    search = _path_search(turn, wanted, vector)
+    if search is None:
         return Recall()
+    return recall(search, wanted.question, limit_tokens=limit_tokens, today=_today(turn))
+
+
+def _is_found_by_words_alone(wanted: RecallRequest) -> bool:
+    """Whether no vector helps to find earlier talk: the built-in embedder hashes words, and the words themselves know
+    more."""
     model = wanted.embedding_model
-    if model is None or model.provider.is_offline:
-        vector = None  # the built-in embedder hashes words, and the words themselves know more
-    return recall(
-        turn.chat_id,
-        wanted.question,
-        before_position=wanted.before_position,
-        limit_tokens=limit_tokens,
-        vector=vector,
-        model_id=model_id,
-        today=_today(turn),
-    )
+    return model is None or model.provider.is_offline
+
+
+def _path_search(
+    turn: Turn, wanted: RecallRequest, vector: "Vector | None" = None
+) -> PathSearch | None:
+    """Return what is to be searched of the chat, None if nothing."""
+    if turn.chat_id is None or not wanted.before_position:
+        return None
+    model_id = wanted.embedding_model.pk if wanted.embedding_model else None
+    return PathSearch(turn.chat_id, wanted.before_position, vector, model_id)
 
 
 def _today(turn: Turn) -> date:

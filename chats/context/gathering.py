@@ -23,7 +23,7 @@ from amber.lib.tracing.spans import trace
 from assistants.bound_tools import bound_tools
 from assistants.turn_config import TurnConfig, apply_scene, toolbox_of, turn_config_of
 from chats.context.call_options import CallOptions
-from chats.context.composition import PromptFormat, compose
+from chats.context.composition import PromptFormat, compose, render_rows
 from chats.context.exposure import mark_of, read_exposure
 from chats.context.findings import Budgets, WordFindings, find_words, look_up, volatile_of
 from chats.context.knowledge import Knowledge, load_known_passages
@@ -34,6 +34,7 @@ from chats.context.tail import Tail, read_tail
 from chats.models import ChatMessage, Turn
 from engine.context.budget import shares
 from engine.context.recall import question_alone
+from engine.history.normaliser import RenderedHistory
 from engine.history.prompt import untrusted_prompt
 from engine.messages import MessageRole
 from engine.provider.model import Model, ModelProfile, ModelRequest
@@ -72,6 +73,8 @@ class RequestLayout:
     toolbox: TurnToolbox
     form: PromptFormat
     words: WordFindings
+    history: RenderedHistory | None
+    """What the tail becomes; None if that is not known yet: a library is searched, or files are to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +130,21 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
 
 
 def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
-    """Read what the request needs whatever the question's vector finds: 2 to 5 queries.
+    """Read what the request needs whatever the question's vector finds: 2 to 6 queries.
 
-    Raises Unavailable (no model).
+    Raises Unavailable (no model) and Invalid (no_human_message).
     """
     tail = gathered.tail
     resolved = registry.resolve(gathered.turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
     citable = CitablePassages(load_known_passages(turn) if turn.step or was_searched(tail) else ())
-    toolbox = _toolbox(turn, gathered, profile, citable)
-    form = _form(turn, tail, profile, toolbox)
-    return RequestLayout(
-        resolved, profile, citable, toolbox, form, find_words(turn, gathered.wanted)
-    )
+    bound = _bound_tools(turn)
+    with find_words(turn, gathered.wanted) as words:
+        toolbox = _toolbox(turn, gathered, profile, citable, bound)
+        form = _form(turn, tail, profile, toolbox)
+        is_whole = gathered.wanted.library is None and not tail.unread_files
+        history = render_rows(tail.messages, form) if is_whole else None
+    return RequestLayout(resolved, profile, citable, toolbox, form, words, history)
 
 
 @trace(names.COMPOSE)
@@ -170,7 +175,13 @@ def prepare(
     exposure = read_exposure(turn, rows, found, prompts)
     if form.mark and (toolbox.specs or exposure.is_untrusted):
         prompts.append(untrusted_prompt(form.mark))
-    composed = compose(rows, system_prompts=prompts, volatile=volatile_of(found, form), form=form)
+    composed = compose(
+        rows,
+        system_prompts=prompts,
+        volatile=volatile_of(found, form),
+        form=form,
+        history=layout.history,
+    )
     about = _about(turn, resolved, embedded)
     used = Ingredients(tail, found, toolbox, prompts, form, composed, exposure, about)
     request = ModelRequest(
@@ -256,7 +267,11 @@ def _budgets(form: PromptFormat) -> Budgets:
 
 
 def _toolbox(
-    turn: Turn, gathered: GatheredContext, profile: ModelProfile, citable: CitablePassages
+    turn: Turn,
+    gathered: GatheredContext,
+    profile: ModelProfile,
+    citable: CitablePassages,
+    bound: Sequence[OfferedTool],
 ) -> TurnToolbox:
     context = ToolContext(
         organization_id=turn.organization_id,
@@ -277,7 +292,7 @@ def _toolbox(
         client_tools=options.tools,
         is_bare=options.is_bare,
         is_attended=not options.is_unattended and turn.guest_id is None,
-        bound=_bound_tools(turn),
+        bound=bound,
         context=context,
         files=ResultFiles(context, vision=profile.vision),
         has_sealed_blocks=gathered.tail.sealed_before > 0,

@@ -5,10 +5,11 @@ It looks into the sealed blocks of the active path, before the tail, in two quer
 people). `engine.context.ranking` decides which messages matter. Nothing of another chat is ever found.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -18,19 +19,15 @@ from accounts.tenant_rows import NOBODY
 from amber.lib.database.array_literals import array_literal, plain_array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
-from chats.context.block_search import CutBlock, PathSearch, search_path
+from chats.context.block_search import CutBlock, PathSearch, SearchedPath, search_ahead, search_path
 from chats.messages.block_words import asked_of
 from chats.models import MessageBlock
 from engine.context.blocks import said_line
 from engine.context.pieces import WHOLE_CHARS, MessagePiece, read_pieces, show, whole_piece
-from engine.context.ranking import is_related, rank_pieces, worth_showing
+from engine.context.ranking import Asked, is_related, rank_pieces, worth_showing
 from engine.context.recall import choose
 from engine.messages import ROLES
 from providers import reranker
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 UNTRUSTED_ROLES: Final = array_literal(role for role, facts in ROLES.items() if facts.is_untrusted)
 
@@ -100,31 +97,47 @@ class Recall:
     is_unrelated: bool = False
 
 
-@trace(names.RECALL)
-def recall(
-    chat_id: UUID,
-    question: str,
-    *,
-    before_position: int,
-    limit_tokens: int,
-    vector: "NDArray[np.float32] | None" = None,
-    model_id: UUID | None = None,
-    today: date | None = None,
-) -> Recall:
-    """Return the messages of blocks that end before this position and matter to the question.
+@dataclass(frozen=True, slots=True)
+class PendingRecall:
+    """A search for what was said earlier. `found` returns its blocks once they are there."""
 
-    `model_id` names the vector's embedding model. Without a vector, by words alone. "Last week" is
-    counted from `today`.
+    question: str
+    asked: Asked
+    found: Callable[[], SearchedPath]
+
+
+@contextmanager
+def recall_ahead(
+    search: PathSearch, question: str, *, today: date | None = None
+) -> Iterator[PendingRecall]:
+    """Search for what matters to the question while the `with` block goes on: one query.
+
+    Without a vector, by words alone. "Last week" is counted from `today`. What is yielded tells what was found
+    once the `with` block has ended.
     """
     asked = asked_of(question, today or timezone.now().date())
-    blocks, conversation, cut = search_path(
-        asked, PathSearch(chat_id, before_position, vector, model_id)
-    )
-    ranking = rank_pieces(blocks, asked, conversation, is_gated=True)
+    with search_ahead(asked, search) as found:
+        yield PendingRecall(question, asked, found)
+
+
+def recall(
+    search: PathSearch, question: str, *, limit_tokens: int, today: date | None = None
+) -> Recall:
+    """Return the messages of blocks that matter to the question, as `recall_ahead` finds them."""
+    with recall_ahead(search, question, today=today) as pending:
+        pass
+    return choose_recalled(pending, limit_tokens=limit_tokens)
+
+
+@trace(names.RECALL)
+def choose_recalled(pending: PendingRecall, *, limit_tokens: int) -> Recall:
+    """Return which of the messages that were found matter to the question, within the budget: none to three queries."""
+    blocks, conversation, cut = pending.found()
+    ranking = rank_pieces(blocks, pending.asked, conversation, is_gated=True)
     if not is_related(ranking.evidence):
         is_near = ranking.evidence.margin > 0
         return Recall(is_unrelated=is_near or any(block.places for block in blocks))
-    worth = _rerank(question, worth_showing(ranking), cut)
+    worth = _rerank(pending.question, worth_showing(ranking), cut)
     tokens = [block.tokens for block in cut]
     costs = {(number, place): tokens[number][place] for number, place in worth}
     taken, left_out = choose(worth, costs, limit_tokens=limit_tokens)

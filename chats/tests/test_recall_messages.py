@@ -14,7 +14,7 @@ from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
 from chats.context import block_search
 from chats.context.block_search import PathSearch
-from chats.context.recall import Recall, find_messages, recall
+from chats.context.recall import Recall, find_messages, recall, recall_ahead
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
 from chats.messages.block_words import (
@@ -49,9 +49,17 @@ def new_embedder(url: str) -> EmbeddingModel:
     )
 
 
-def ask(chat: Chat, question: str, limit_tokens: int = 2_000, **fields: Any) -> Recall:
+def ask(
+    chat: Chat,
+    question: str,
+    limit_tokens: int = 2_000,
+    *,
+    today: date | None = None,
+    **by_meaning: Any,
+) -> Recall:
+    search = PathSearch(chat.pk, 10**6, **by_meaning)
     with for_organization(chat.organization_id):
-        return recall(chat.pk, question, before_position=10**6, limit_tokens=limit_tokens, **fields)
+        return recall(search, question, limit_tokens=limit_tokens, today=today)
 
 
 def shown(found: Recall) -> list[UUID]:
@@ -177,7 +185,7 @@ def test_a_block_that_reaches_into_the_tail_is_not_recalled(chat):
     first = MessageBlock.objects.filter(chat=chat).earliest("first_position")
     with for_organization(chat.organization_id):
         before, behind = (
-            recall(chat.pk, "Which cat did Clara adopt?", before_position=at, limit_tokens=16)
+            recall(PathSearch(chat.pk, at), "Which cat did Clara adopt?", limit_tokens=16)
             for at in (first.last_position, first.last_position + 1)
         )
     assert shown(before) == []
@@ -408,15 +416,15 @@ def test_the_built_in_embedder_has_no_say(chat, alice, built_in, monkeypatch):
     talk(chat, 60, (40, FACT))
     seal(chat.pk)
     chat.refresh_from_db()
-    given: list[Any] = []
+    given: list[PathSearch] = []
 
-    def note(*_: Any, **fields: Any) -> Recall:
-        given.append(fields)
-        return Recall()
+    def note(search: PathSearch, *asked: Any, **fields: Any) -> Any:
+        given.append(search)
+        return recall_ahead(search, *asked, **fields)
 
-    monkeypatch.setattr("chats.context.findings.recall", note)
+    monkeypatch.setattr("chats.context.findings.recall_ahead", note)
     prepared_for(ask_in(chat, alice, "What is the name of Clara's cat?"))
-    assert [fields["vector"] for fields in given] == [None]
+    assert [search.vector for search in given] == [None]
 
 
 def test_a_question_asks_for_irregular_forms_and_not_for_whom_it_speaks_to():

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from chats import services
+from chats.context.block_search import PathSearch
 from chats.context.manifest import request_hash, without_texts
 from chats.context.recall import recall
 from chats.context.search_tool import search_conversation
@@ -69,7 +70,7 @@ def blocks_of(chat: Chat) -> list[MessageBlock]:
 def found(chat: Chat, question: str) -> str:
     chat.refresh_from_db()
     with for_organization(chat.organization_id):
-        recalled = recall(chat.pk, question, before_position=10**6, limit_tokens=2_000)
+        recalled = recall(PathSearch(chat.pk, 10**6), question, limit_tokens=2_000)
     return "\n".join(block.content for block in recalled.taken)
 
 

@@ -58,6 +58,16 @@ class HistoryProfile:
     mark: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RenderedHistory:
+    """What was said, as the provider reads it; and of it what becomes prompt: the texts of `opening` system messages,
+    and the last knowledge."""
+
+    opening: Sequence[str]
+    knowledge: Sequence[str]
+    messages: Sequence[ProviderMessage]
+
+
 def normalise(
     messages: Sequence[Message],
     *,
@@ -67,11 +77,32 @@ def normalise(
     responding_assistant_id: str | None,
     history_is_cut: bool = False,
 ) -> list[ProviderMessage]:
-    """Return the request's messages, oldest first, for the chat `messages`, oldest first.
+    """Return the request's messages, oldest first: `render_history`, then `place_prompts`.
 
-    `system_prompts` are stable and `volatile` parts vary with time; both in order, empty ones
-    skipped. `history_is_cut` says that messages are missing at the front: then the caller has
-    put the system messages that open the chat into `system_prompts`. The passes, in this order:
+    Linear in the messages. Raises NoHumanMessage.
+    """
+    history = render_history(
+        messages,
+        profile=profile,
+        responding_assistant_id=responding_assistant_id,
+        history_is_cut=history_is_cut,
+    )
+    return place_prompts(
+        history, system_prompts=system_prompts, volatile=volatile, position=profile.system_position
+    )
+
+
+def render_history(
+    messages: Sequence[Message],
+    *,
+    profile: HistoryProfile,
+    responding_assistant_id: str | None,
+    history_is_cut: bool = False,
+) -> RenderedHistory:
+    """Return what was said in the chat `messages`, oldest first.
+
+    `history_is_cut` says that messages are missing at the front: then the caller has put the system messages that open
+    the chat into the prompts. Raises NoHumanMessage. The passes, in this order:
 
     1. Take from the rows what becomes prompt: opening system messages, the last knowledge.
        First, because it depends on where the rows stand among each other, empty ones included.
@@ -81,21 +112,36 @@ def normalise(
        "the last user message" is the whole of what was asked last.
     5. Leave out what providers sent with answers where no tool was called: it belongs to exchanges,
        which are known by now.
-    6. Place the prompts, and merge again, since placing makes new neighbours.
-
-    Linear in the messages. Raises NoHumanMessage.
     """
     if not any(message.role in ASKING_ROLES for message in messages):
         raise NoHumanMessage
     opening = 0 if history_is_cut else _count_opening(messages)
-    stable = join_texts([*system_prompts, *(m.content for m in messages[:opening])])
-    varying = join_texts([*volatile, *_last_knowledge(messages, profile.mark)])
     paired = pair_calls(messages[opening:])
     merged = merge_neighbours(_render(paired, profile, responding_assistant_id))
     if not any(is_asked(message) for message in merged):
         raise NoHumanMessage
-    wanted = without_idle_fields(merged)
-    return merge_neighbours(_place(wanted, stable, varying, profile.system_position))
+    return RenderedHistory(
+        opening=[m.content for m in messages[:opening]],
+        knowledge=_last_knowledge(messages, profile.mark),
+        messages=without_idle_fields(merged),
+    )
+
+
+def place_prompts(
+    history: RenderedHistory,
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    position: SystemPosition,
+) -> list[ProviderMessage]:
+    """Return the request's messages: the history with its prompts where this model wants them.
+
+    `system_prompts` are stable and `volatile` parts vary with time; both in order, empty ones skipped. Neighbours are
+    merged again, since placing makes new ones.
+    """
+    stable = join_texts([*system_prompts, *history.opening])
+    varying = join_texts([*volatile, *history.knowledge])
+    return merge_neighbours(_place(history.messages, stable, varying, position))
 
 
 def _count_opening(messages: Sequence[Message]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection
 
@@ -18,3 +19,18 @@ def in_one_trip() -> Iterator[None]:
     connection.ensure_connection()
     with connection.wrap_database_errors, connection.connection.pipeline():
         yield
+
+
+@contextmanager
+def ask_ahead(sql: str, params: Any) -> Iterator[list[tuple[Any, ...]]]:
+    """Send a query, and work inside the block while Postgres does; its rows are in the list when the block has ended.
+
+    For a query that takes long, and work that needs no other: a statement made inside waits until this one is done.
+    What Postgres refuses is raised at the end of the block at the latest.
+    """
+    rows: list[tuple[Any, ...]] = []
+    with connection.cursor() as cursor:
+        with in_one_trip():
+            cursor.execute(sql, params)
+            yield rows
+        rows += cursor.fetchall()
