@@ -5,7 +5,6 @@ planted in the longest chat were recalled when they were asked for. It uses the 
 given.
 """
 
-import asyncio
 import json
 import random
 import statistics
@@ -180,13 +179,16 @@ def _turn(chat: Any, question: str) -> Any:
 
 
 def _prepared(turn: Any) -> Any:
+    """Return the request that a chat worker would send: in one transaction, since nothing is embedded."""
     from chats.context import gathering
-    from chats.context.question_embedding import embed_question
+    from chats.context.question_embedding import QuestionEmbedding
+    from django.db import transaction
 
-    gathered = gathering.gather(turn)
-    layout = gathering.lay_out(turn, gathered)
-    embedded = asyncio.run(embed_question(gathered.wanted))
-    prepared = gathering.prepare(turn, gathered, layout, embedded)
+    with transaction.atomic():
+        gathered = gathering.gather(turn)
+        layout = gathering.lay_out(turn, gathered)
+        assert not gathered.wanted.embedding_models
+        prepared = gathering.prepare(turn, gathered, layout, QuestionEmbedding())
     turn.chat.active_leaf_id = turn.question.parent_id
     return prepared
 

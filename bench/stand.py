@@ -80,7 +80,7 @@ class RunningAmber:
                 process
                 for child in children
                 if _command_of(child) == self.commands[role]
-                for process in (child, *child.children(recursive=True))
+                for process in _family(child)
             ]
         return found
 
@@ -102,7 +102,7 @@ class RunningAmber:
             each
             for server in self.supervisor.children()
             if server.pid not in own
-            for each in (server, *server.children(recursive=True))
+            for each in _family(server)
         ]
 
     def memory(self) -> dict[str, Memory]:
@@ -118,6 +118,14 @@ def _command_of(process: psutil.Process) -> list[str]:
     """Return its command line; nothing of one that is gone, as what builds the docs soon is."""
     try:
         return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    """Return a process, then its descendants; nothing of one that is gone."""
+    try:
+        return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
 

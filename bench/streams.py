@@ -126,7 +126,7 @@ async def tools_at_once(participants: Participants) -> list[Finding]:
 
 async def long_chat(participants: Participants) -> list[Finding]:
     """Ask in chats of their own: 1,000 stored messages against 2."""
-    load = Load(concurrent=1, tokens=5, per_worker=5, rounds=6, warm_up=_PLANNED)
+    load = Load(concurrent=1, tokens=5, per_worker=10, rounds=6, warm_up=_PLANNED)
     long = 1_000
     if participants.is_quick:
         load = Load(concurrent=1, tokens=5, per_worker=2, rounds=1)
