@@ -38,6 +38,7 @@ FOOTPRINT, SOAK = "footprint", "soak"
 STREAMS: dict[str, Callable[[Participants], Coroutine[Any, Any, list[Finding]]]] = {
     "one-viewer": streams.one_viewer,
     "sixty-four": streams.sixty_four,
+    "one-hundred-twenty-eight": streams.one_hundred_twenty_eight,
     "burst": streams.burst,
     "cpu": streams.cpu,
     "long-chat": streams.long_chat,

@@ -77,6 +77,25 @@ async def sixty_four(participants: Participants) -> list[Finding]:
     ]
 
 
+async def one_hundred_twenty_eight(participants: Participants) -> list[Finding]:
+    """Ask more than two cores can answer in time: the proxy queues, too."""
+    load = Load(concurrent=128, tokens=100, per_worker=2, rounds=4)
+    if participants.is_quick:
+        load = Load(concurrent=16, tokens=20, per_worker=2, rounds=1)
+    found = await interleave(participants.targets(), load)
+    added = _added_ms(found)
+    return [
+        Finding(
+            f"TTFT added, {load.concurrent} concurrent turns, against the bare proxy's",
+            added["amber"] / added["bare proxy"],
+            "x",
+            at_most=1,
+            note=_note(found.values()) + _shown(added),
+            details=_details(found),
+        )
+    ]
+
+
 async def burst(participants: Participants) -> list[Finding]:
     load = Load(concurrent=64, tokens=50, per_worker=1, rounds=6, is_burst=True)
     if participants.is_quick:
