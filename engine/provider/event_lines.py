@@ -15,6 +15,9 @@ DONE: Final = b"[DONE]"
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_LINE_BYTES = 8_000_000
 """The longest line, and the longest event. A whole answer in one event is far below."""
+MAX_TRIED_BYTES: Final = 4 * MAX_LINE_BYTES
+"""How much of an event is parsed to see whether it ended without a blank line, all its lines together: 0.1 s. An event of more
+and more lines must have one."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _PING: Final = b"ping"
@@ -33,6 +36,7 @@ class EventLines:
         self._rest = b""
         self._parts: list[bytes] = []
         self._parts_bytes = 0
+        self._tried_bytes = 0
         self._name = b""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -67,12 +71,16 @@ class EventLines:
 
     def _add_part(self, payload: bytes, payloads: list[bytes]) -> None:
         """Add a line of data that may not be all of its event."""
-        if self._parts and _is_json(b"\n".join(self._parts)):
+        if self._parts and self._is_whole():
             self._end_event(payloads)  # the blank line was forgotten
         self._parts.append(payload)
-        self._parts_bytes += len(payload)
+        self._parts_bytes += len(payload) + 1  # with its line end
         if self._parts_bytes > MAX_LINE_BYTES:
             raise fault("provider_malformed")
+
+    def _is_whole(self) -> bool:
+        self._tried_bytes += self._parts_bytes
+        return self._tried_bytes <= MAX_TRIED_BYTES and _is_json(b"\n".join(self._parts))
 
     def _add_other(self, line: bytes, payloads: list[bytes]) -> None:
         field, _, value = line.removeprefix(BYTE_ORDER_MARK).partition(b":")
@@ -86,7 +94,8 @@ class EventLines:
 
     def _end_event(self, payloads: list[bytes]) -> None:
         payload, name = b"\n".join(self._parts), self._name
-        self._parts, self._parts_bytes, self._name = [], 0, b""
+        self._parts, self._name = [], b""
+        self._parts_bytes = self._tried_bytes = 0
         if payload and name != _PING:
             payloads.append(_error_of(payload) if name == _ERROR else payload)
 

@@ -56,6 +56,28 @@ def test_an_endless_event_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "provider_malformed"
 
 
+def test_an_event_of_empty_lines_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.provider.event_lines.MAX_LINE_BYTES", 100)
+    with pytest.raises(ProviderError):
+        EventLines().feed(b"data: {\n" + b"data:\n" * 100)
+
+
+def test_an_event_of_many_lines_is_parsed_so_often_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+
+    def is_json(payload: bytes) -> bool:
+        tried.append(len(payload))
+        return False
+
+    monkeypatch.setattr("engine.provider.event_lines.MAX_TRIED_BYTES", 1_000)
+    monkeypatch.setattr("engine.provider.event_lines._is_json", is_json)
+    found = payloads(b"data: [{\n" + b"data: 1,\n" * 500 + b"data: 1}]\n\n", 9)
+    assert len(found) == 1
+    assert 500 < sum(tried) <= 1_000
+
+
 def test_what_is_joined_is_json() -> None:
     value = {"choices": [{"delta": {"content": "{\n"}}]}
     lines = orjson.dumps(value, option=orjson.OPT_INDENT_2).splitlines()
