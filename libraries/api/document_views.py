@@ -133,8 +133,10 @@ class DefaultDocumentsView(APIView):
 
     @extend_schema(**_ADDED)
     def post(self, request: Request) -> Response:
-        """Add a document to your default library, which is created if there is none."""
+        """Add a document to your default library, which is created if there is none. 400 for a `library_id`."""
         refuse_long_form(request)
+        if "library_id" in request.data:
+            raise Invalid(fields={"library_id": [_OTHER_LIBRARY]})
         return _add_document(request, services.default_library(principal_of(request)))
 
 
@@ -223,6 +225,9 @@ def _writable_document(request: Request, document_id: UUID) -> Document:
     return get_writable(Document, principal_of(request), document_id, without=LARGE)
 
 
+_OTHER_LIBRARY: Final = (
+    "Here documents go to your default library. Post it to `libraries/{id}/documents/` instead."
+)
 _ONE_SOURCE: Final = "Send either `text` with a name, or `url`; send a file as a form."
 
 

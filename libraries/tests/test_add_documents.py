@@ -225,3 +225,11 @@ class TestWho:
         again = api(bob).post("/api/v1/documents/", {"name": "n", "text": "u"})
         assert again.json()["library_id"] == str(library.pk)
         assert api(carol).post("/api/v1/documents/", said).json()["library_id"] != str(library.pk)
+
+    @pytest.mark.parametrize("options", [{}, {"format": "multipart"}])
+    def test_a_library_that_is_named_elsewhere_than_in_the_address_is_refused(self, bob, options):
+        said = {"name": "n", "text": "t", "library_id": str(new_library(bob).pk)}
+        refused = api(bob).post("/api/v1/documents/", said, **options)
+        assert refused.status_code == 400
+        assert "libraries/{id}/documents/" in refused.json()["error"]["fields"]["library_id"][0]
+        assert not Document.objects.exists()
