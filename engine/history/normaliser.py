@@ -1,7 +1,8 @@
 """Turn the messages of a chat into the messages that a model provider understands.
 
 A few ordered passes, each from list to list; none reads a clock, a database or a setting, and
-none changes what it is given. Cases: engine/tests/cases/history.json.
+none changes what it is given. What was said is rendered first; prompts are placed when they are known, which may be
+later. Cases: engine/tests/cases/history.json.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,30 +69,6 @@ class RenderedHistory:
     messages: Sequence[ProviderMessage]
 
 
-def normalise(
-    messages: Sequence[Message],
-    *,
-    system_prompts: Sequence[str],
-    volatile: Sequence[str],
-    profile: HistoryProfile,
-    responding_assistant_id: str | None,
-    history_is_cut: bool = False,
-) -> list[ProviderMessage]:
-    """Return the request's messages, oldest first: `render_history`, then `place_prompts`.
-
-    Linear in the messages. Raises NoHumanMessage.
-    """
-    history = render_history(
-        messages,
-        profile=profile,
-        responding_assistant_id=responding_assistant_id,
-        history_is_cut=history_is_cut,
-    )
-    return place_prompts(
-        history, system_prompts=system_prompts, volatile=volatile, position=profile.system_position
-    )
-
-
 def render_history(
     messages: Sequence[Message],
     *,
@@ -102,7 +79,7 @@ def render_history(
     """Return what was said in the chat `messages`, oldest first.
 
     `history_is_cut` says that messages are missing at the front: then the caller has put the system messages that open
-    the chat into the prompts. Raises NoHumanMessage. The passes, in this order:
+    the chat into the prompts. Linear in the messages. Raises NoHumanMessage. The passes, in this order:
 
     1. Take from the rows what becomes prompt: opening system messages, the last knowledge.
        First, because it depends on where the rows stand among each other, empty ones included.

@@ -6,15 +6,37 @@ is 1 when any failed.
 
 import json
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from engine.history.normaliser import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile, place_prompts, render_history
 from engine.messages import Attachment, Author, Message, ProviderMessage
 from engine.tool_calls import ToolCall
 
 CASES = Path(__file__).with_name("cases") / "history.json"
+
+
+def normalise(
+    messages: Sequence[Message],
+    *,
+    system_prompts: Sequence[str],
+    volatile: Sequence[str],
+    profile: HistoryProfile,
+    responding_assistant_id: str | None,
+    history_is_cut: bool = False,
+) -> list[ProviderMessage]:
+    """Return the request's messages: the history, then its prompts."""
+    history = render_history(
+        messages,
+        profile=profile,
+        responding_assistant_id=responding_assistant_id,
+        history_is_cut=history_is_cut,
+    )
+    return place_prompts(
+        history, system_prompts=system_prompts, volatile=volatile, position=profile.system_position
+    )
 
 
 def load_cases(path: Path) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from datetime import UTC, datetime
 
-from engine.history.normaliser import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile
 from engine.messages import Attachment, Author, Message
+from engine.tests.history_cases import normalise
 from engine.tool_calls import ToolCall
 
 AT = datetime(2024, 3, 21, 3, 14, 1, tzinfo=UTC)

@@ -16,12 +16,13 @@ import orjson
 import pytest
 
 from engine import loop
-from engine.history.normaliser import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile
 from engine.loop_events import CallFinished, LoopEvent, Reply
 from engine.messages import Attachment, Message
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
+from engine.tests.history_cases import normalise
 from engine.tool_calls import ToolCall
 from engine.tools import ToolResult, ToolSpec
 from engine.trust import Exposure

@@ -16,13 +16,14 @@ import orjson
 import pytest
 
 from engine import loop
-from engine.history.normaliser import HistoryProfile, normalise
+from engine.history.normaliser import HistoryProfile
 from engine.loop_events import Reply
 from engine.messages import Message, ProviderMessage, ResultMessage
 from engine.provider.model import ModelProfile, ModelRequest, ParameterRules, ProviderError
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
 from engine.provider_fields import with_fields
+from engine.tests.history_cases import normalise
 from engine.tests.test_speak_dialects import TOOLS, Tools, stored_conversation
 from engine.tool_calls import chat_form
 from engine.tools import ToolSpec
