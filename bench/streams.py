@@ -82,36 +82,16 @@ async def one_hundred_twenty_eight(participants: Participants) -> list[Finding]:
     load = Load(concurrent=128, tokens=100, per_worker=2, rounds=4)
     if participants.is_quick:
         load = Load(concurrent=16, tokens=20, per_worker=2, rounds=1)
-    found = await interleave(participants.targets(), load)
-    added = _added_ms(found)
-    return [
-        Finding(
-            f"TTFT added, {load.concurrent} concurrent turns, against the bare proxy's",
-            added["amber"] / added["bare proxy"],
-            "x",
-            at_most=1,
-            note=_note(found.values()) + _shown(added),
-            details=_details(found),
-        )
-    ]
+    what = f"TTFT added, {load.concurrent} concurrent turns"
+    return await _added_against_proxy(what, participants, load, at_most=1)
 
 
 async def burst(participants: Participants) -> list[Finding]:
     load = Load(concurrent=64, tokens=50, per_worker=1, rounds=6, is_burst=True)
     if participants.is_quick:
         load = Load(concurrent=8, tokens=20, per_worker=1, rounds=1, is_burst=True)
-    found = await interleave(participants.targets(), load)
-    added = _added_ms(found)
-    return [
-        Finding(
-            f"TTFT added, {load.concurrent} at once, against the bare proxy's",
-            added["amber"] / added["bare proxy"],
-            "x",
-            at_most=2,
-            note=_note(found.values()) + _shown(added),
-            details=_details(found),
-        )
-    ]
+    what = f"TTFT added, {load.concurrent} at once"
+    return await _added_against_proxy(what, participants, load, at_most=2)
 
 
 async def cpu(participants: Participants) -> list[Finding]:
@@ -164,6 +144,24 @@ async def long_chat(participants: Participants) -> list[Finding]:
             "ms",
             at_most=5,
             note=_note(found.values()) + f"{long_ms:.1f} and {short_ms:.1f} ms",
+            details=_details(found),
+        )
+    ]
+
+
+async def _added_against_proxy(
+    what: str, participants: Participants, load: Load, *, at_most: float
+) -> list[Finding]:
+    """Return how many times the bare proxy's added time Amber's is."""
+    found = await interleave(participants.targets(), load)
+    added = _added_ms(found)
+    return [
+        Finding(
+            f"{what}, against the bare proxy's",
+            added["amber"] / added["bare proxy"],
+            "x",
+            at_most=at_most,
+            note=_note(found.values()) + _shown(added),
             details=_details(found),
         )
     ]
