@@ -1,11 +1,11 @@
 """Gather what one request to the model is made of: prompts, tools, earlier talk, the chat's tail.
 
 It works in three steps: `gather` reads the tail and says what could be looked up, `lay_out` reads what
-needs no vector, `prepare` looks the rest up and composes. The question is embedded beside the first two, and
-whoever waits for it then holds no connection. Of a chat only
-its tail (`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It
-does not decide the form: `chats.context.composition` and `engine.history.normaliser` do. What went
-in, and what was left out and why, is the turn's manifest.
+needs no vector and renders the history, `prepare` looks the rest up and composes. The question is embedded
+beside the first two, and whoever waits for it then holds no connection. Of a chat only its tail
+(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It does not decide the
+form: `chats.context.composition` and `engine.history.normaliser` do. What went in, and what was left out and
+why, is the turn's manifest.
 """
 
 from collections.abc import Callable, Sequence
@@ -130,7 +130,7 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
 
 
 def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
-    """Read what the request needs whatever the question's vector finds: 2 to 6 queries.
+    """Read what the request needs whatever the question's vector finds, and render the history: 2 to 6 queries.
 
     Raises Unavailable (no model) and Invalid (no_human_message).
     """

@@ -18,6 +18,7 @@ from chats.digest import digest as digests
 from chats.digest.blocks import embed_waiting, seal
 from chats.digest.digest import digest_turns
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
+from chats.tests.earlier_talk import models, small
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_turn, say
 from chats.tests.runs import ask_in, prepared_for
 from memory.facts.facts import Fact, remember
@@ -28,18 +29,9 @@ from tests.personas import Persona, api
 from tests.tenants import for_organization
 from tools.protocol import ToolContext
 
+__all__ = ["models", "small"]
+
 FILLER = "We talked about the weather and the garden for a while, and it was nice. " * 4
-
-
-@pytest.fixture(autouse=True)
-def models(new_model: Any) -> None:
-    new_model("text-model", default=True)
-
-
-@pytest.fixture(autouse=True)
-def small(settings: Any) -> None:
-    settings.AMBER_BLOCK_TOKENS = 200
-    settings.AMBER_CONTEXT_TAIL_TOKENS = 1_000
 
 
 @pytest.fixture

@@ -133,7 +133,10 @@ class DefaultDocumentsView(APIView):
 
     @extend_schema(**_ADDED)
     def post(self, request: Request) -> Response:
-        """Add a document to your default library, which is created if there is none. 400 for a `library_id`."""
+        """Add a document to your default library, which is created if there is none.
+
+        A `library_id` is refused: documents of another library are posted to that library.
+        """
         refuse_long_form(request)
         if "library_id" in request.data:
             raise Invalid(fields={"library_id": [_OTHER_LIBRARY]})
@@ -226,7 +229,7 @@ def _writable_document(request: Request, document_id: UUID) -> Document:
 
 
 _OTHER_LIBRARY: Final = (
-    "Here documents go to your default library. Post it to `libraries/{id}/documents/` instead."
+    "Documents posted here go to your default library. Post yours to `libraries/{id}/documents/`."
 )
 _ONE_SOURCE: Final = "Send either `text` with a name, or `url`; send a file as a form."
 
