@@ -10,8 +10,10 @@ import random
 import statistics
 import sys
 import time
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 import django
 
@@ -30,7 +32,10 @@ WORDS, NAMES, THINGS, PLACES = map(
 )
 QUESTION_WORDS, ANSWER_WORDS = 30, 200
 """About 150 tokens a message: a hundred of them fill the tail."""
-ROUNDS = 100
+GROWTHS, GROWTH_MESSAGES = 4, 10
+"""A tail holds between half of AMBER_CONTEXT_TAIL_TOKENS and all of it, by how many messages came since it was
+last cut: some 41 of these go by from one cut to the next. So each chat is asked in at four places of that."""
+ROUNDS = 30
 WARM_UP = 12
 """Postgres plans a statement anew the first ten times."""
 _BATCH = 2_000
@@ -84,80 +89,97 @@ def _owner() -> Any:
     return Assistant.objects.select_related("user", "organization").order_by("created_at")[0]
 
 
-class _Filled(NamedTuple):
-    """A sealed chat, what was told in it, and how long sealing took."""
+@dataclass
+class _Filled:
+    """A sealed chat, what was told in it, and what was measured of it."""
 
     chat: Any
+    size: int
     told: list[tuple[str, str, str]]
-    blocks: int
-    sealed_seconds: float
+    blocks: int = 0
+    sealed_seconds: float = 0.0
+    recalled: float = 0.0
+    ms: list[float] = field(default_factory=list)
+    """The median at each length."""
+    rows: list[int] = field(default_factory=list)
+    """The most at each length."""
 
 
 def _filled(assistant: Any, size: int) -> _Filled:
-    from chats.digest.blocks import seal
+    """Fill a chat, with the facts spread evenly over the first nine tenths, and seal it."""
+    from chats.models import Chat
 
     told = facts(min(size // 50, 100))
-    chat = _chat(assistant, size, told)
-    began = time.monotonic()
-    blocks = seal(chat.pk)
-    sealed_seconds = time.monotonic() - began
-    vacuum("chats_chatmessage", "chats_messageblock", "chats_chat")
-    chat.refresh_from_db()
-    return _Filled(chat, told, blocks, sealed_seconds)
+    step = max(size * 9 // 10 // max(len(told), 1) // 2 * 2, 2)
+    chat = Chat.objects.create(
+        organization=assistant.organization, user=assistant.user, assistant=assistant
+    )
+    filled = _Filled(chat, size, told)
+    _talk(filled, size, {number * step: fact for number, (fact, _, _) in enumerate(told)})
+    filled.recalled = _recalled(chat, told)
+    return filled
 
 
 def _measured(filled: list[_Filled]) -> list[dict[str, Any]]:
-    """Ask in all chats by turns, so that each is measured on the same machine."""
+    """Ask in all chats by turns, so that each is measured on the same machine, at several lengths."""
+    for growth in range(GROWTHS):
+        if growth:
+            for each in filled:
+                _talk(each, GROWTH_MESSAGES)
+        _measure(filled)
+    return [
+        {
+            "messages": each.size,
+            "blocks": each.blocks,
+            "seal_seconds": round(each.sealed_seconds, 2),
+            "ms": round(statistics.mean(each.ms), 3),
+            "each_ms": [round(ms, 2) for ms in each.ms],
+            "rows": round(statistics.mean(each.rows)),
+            "recalled": each.recalled,
+        }
+        for each in filled
+    ]
+
+
+def _measure(filled: list[_Filled]) -> None:
     times: dict[int, list[float]] = {number: [] for number in range(len(filled))}
-    read = dict.fromkeys(times, 0)
+    rows = dict.fromkeys(times, 0)
     for number in range(WARM_UP + ROUNDS):
-        for place, (chat, told, *_) in enumerate(filled):
-            turn = _turn(chat, told[number % len(told)][1])
+        for place, each in enumerate(filled):
+            turn = _turn(each.chat, each.told[number % len(each.told)][1])
             began = time.perf_counter()
             prepared = _prepared(turn)
             if number >= WARM_UP:
                 times[place].append((time.perf_counter() - began) * 1_000)
             manifest = prepared.manifest()
-            read[place] = max(read[place], len(manifest["messages"]) + len(manifest["blocks"]))
-    return [
-        {
-            "messages": each.chat.active_leaf.position + 1,
-            "blocks": each.blocks,
-            "seal_seconds": round(each.sealed_seconds, 2),
-            "ms": round(statistics.median(times[place]), 3),
-            "rows": read[place],
-            "recalled": _recalled(each.chat, each.told),
-        }
-        for place, each in enumerate(filled)
-    ]
+            rows[place] = max(rows[place], len(manifest["messages"]) + len(manifest["blocks"]))
+    for place, each in enumerate(filled):
+        each.ms.append(statistics.median(times[place]))
+        each.rows.append(rows[place])
 
 
-def _chat(assistant: Any, size: int, told: list[tuple[str, str, str]]) -> Any:
-    """Fill a chat, with the facts spread evenly over the first nine tenths."""
+def _talk(filled: _Filled, count: int, said: Mapping[int, str] = MappingProxyType({})) -> None:
+    """Say so many messages in the chat, what is `said` at its places, and seal what can be sealed."""
+    from chats.digest.blocks import seal
     from chats.messages import transcript
-    from chats.messages.imported_tree import build_tree
-    from chats.models import Chat, ChatMessage
+    from chats.models import ChatMessage
 
-    rng = random.Random(size)
-    step = max(size * 9 // 10 // max(len(told), 1) // 2 * 2, 2)
-    places = {number * step: fact for number, (fact, _, _) in enumerate(told)}
-    chat = Chat.objects.create(
-        organization=assistant.organization, user=assistant.user, assistant=assistant
-    )
-    given = [
-        {
-            "role": "assistant" if number % 2 else "human",
-            "content": places.get(number)
-            or " ".join(rng.choices(WORDS, k=ANSWER_WORDS if number % 2 else QUESTION_WORDS)),
-        }
-        for number in range(size)
-    ]
-    rows = iter(build_tree(chat, given).values())
-    last = None
-    while some := list(islice(rows, _BATCH)):
-        last = ChatMessage.objects.bulk_create(some)[-1]
-    transcript.move_leaf(chat, last)
-    return chat
+    chat = filled.chat
+    row = chat.active_leaf
+    rng = random.Random(f"{filled.size} {row and row.position}")
+    rows = []
+    for number in range(count):
+        role, words = ("assistant", ANSWER_WORDS) if number % 2 else ("human", QUESTION_WORDS)
+        content = said.get(number) or " ".join(rng.choices(WORDS, k=words))
+        row = transcript.new_row(chat, row, role=role, content=content)
+        rows.append(row)
+    ChatMessage.objects.bulk_create(rows, batch_size=_BATCH)
+    transcript.move_leaf(chat, row)
+    began = time.monotonic()
+    filled.blocks += seal(chat.pk)
+    filled.sealed_seconds += time.monotonic() - began
+    vacuum("chats_chatmessage", "chats_messageblock", "chats_chat")
+    chat.refresh_from_db()
 
 
 def _recalled(chat: Any, told: list[tuple[str, str, str]]) -> float:

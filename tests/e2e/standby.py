@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -36,7 +37,15 @@ class Standby:
         return f"postgresql://{self._primary.path}?host={quote(str(self._home), safe='/')}"
 
     def copy(self) -> None:
-        self._run("pg_basebackup", "-h", self._primary_folder, "-U", "amber", "-R", "-c", "fast")
+        """Copy the primary, which keeps its log for this standby from now on, also while that is stopped."""
+        self._run(
+            *("pg_basebackup", "-h", self._primary_folder, "-U", "amber", "-R", "-c", "fast"),
+            *("-C", "-S", self._slot),
+        )
+
+    def forget(self) -> None:
+        """Let the primary throw away the log that it has kept."""
+        _ask(self._primary.geturl(), f"SELECT pg_drop_replication_slot('{self._slot}')")
 
     def start(self) -> None:
         options = {
@@ -77,6 +86,10 @@ class Standby:
     def ask(self, sql: str) -> object:
         """As the superuser; the first column."""
         return _ask(self.url.replace("postgresql://", "postgresql://amber@"), sql)
+
+    @property
+    def _slot(self) -> str:
+        return re.sub(r"\W", "_", self._home.name.lower())
 
     @property
     def _data(self) -> str:
@@ -122,8 +135,11 @@ def replicating(database_url: str) -> Iterator[Standby]:
     standby = Standby(home, database_url)
     try:
         standby.copy()
-        standby.start()
-        yield standby
+        try:
+            standby.start()
+            yield standby
+        finally:
+            standby.stop()
+            standby.forget()
     finally:
-        standby.stop()
         shutil.rmtree(home)
