@@ -107,7 +107,6 @@ def test_an_answer_that_is_made_again_survives_a_reload(visit, person):
     here.answer.get_by_role("button", name="Regenerate").click()
     here.wait_for_words()
     here.page.reload()
-    here.wait_for_words()
     here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
     here.wait_for_end()
     here.shows_what_is_stored()
