@@ -54,7 +54,9 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		const element = kept && box.querySelector(`[data-entry="${CSS.escape(kept.key)}"]`);
 		if (element) box.scrollTop += element.getBoundingClientRect().top - kept.top + scrolled;
 		lastTop.current = box.scrollTop;
-		if (isScrolled || !element) remember(box);
+		// Nothing is scrolled beyond the beginning: then what is read stands elsewhere from now on.
+		const isKept = element && Math.abs(element.getBoundingClientRect().top - kept.top + scrolled) < 2;
+		if (isScrolled || !isKept) remember(box);
 		if (hasOlder && box.scrollTop < NEAR_START_PIXELS) onOlder();
 	};
 	const latest = useRef(settle);
