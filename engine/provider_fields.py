@@ -110,15 +110,43 @@ class FieldGatherer:
         self._form = form
         self._pieces: dict[str, list[Any]] = {}
 
-    def add(self, piece: Mapping[str, Any]) -> None:
+    def add(self, piece: Mapping[str, Any]) -> int:
+        """Keep the fields of a piece, and return how many characters they hold."""
+        chars = 0
         for name, value in piece.items():
             if name not in self._form and (value or value == ""):
-                self._pieces.setdefault(name, []).append(value)
+                if name not in self._pieces:
+                    self._pieces[name] = []
+                    chars += _ENTRY_CHARS + len(name)
+                self._pieces[name].append(value)
+                chars += len(value) if isinstance(value, str) else _chars_in(value)
+        return chars
 
     def whole(self) -> Fields:
         """Return the fields, storable. Texts are joined once: a thought comes in thousands of
         pieces."""
         return {storable(name): storable(_join(all_)) for name, all_ in self._pieces.items()}
+
+
+_ENTRY_CHARS: Final = 50
+"""What an entry of an object or a list counts beside its texts: it takes some bytes more."""
+
+
+def _chars_in(value: Any) -> int:
+    """Return how many characters a value counts, however deep it is."""
+    chars, left = 0, [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            chars += len(each)
+            continue
+        chars += _ENTRY_CHARS
+        if isinstance(each, dict):
+            left += each.keys()
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
+    return chars
 
 
 def _join(pieces: Sequence[Any]) -> Any:
