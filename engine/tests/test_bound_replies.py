@@ -99,6 +99,15 @@ def test_blocks_of_anthropics_count() -> None:
     assert failure.code == "reply_too_long"
 
 
+@pytest.mark.parametrize("depth", [101, 1_000])
+def test_a_field_that_is_nested_too_deeply_is_not_kept(depth: int) -> None:
+    deep = b"[" * depth + b"]" * depth
+    event = b'{"choices":[{"index":0,"delta":{"content":"a","flat":[1],"deep":%s}}]}' % deep
+    gatherer = ReplyGatherer()
+    assert gatherer.add_all([event, chunk("stop")]) == ("a", None)
+    assert gatherer.provider_fields() == {"flat": [1]}
+
+
 def count_parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Count the characters of arguments that are parsed from now on."""
     parsed = [0]
