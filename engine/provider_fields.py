@@ -136,8 +136,8 @@ class FieldGatherer:
 _ENTRY_CHARS: Final = 50
 """What an entry of an object or a list counts beside its texts: it takes some bytes more."""
 
-_MAX_DEPTH: Final = 100
-"""How deep a field that is kept may be nested. Python's own stack ends at some 900, JSON in Postgres far beyond."""
+_MAX_DEPTH: Final = 50
+"""How deep a field that is kept may be nested: clients bring it back, in bodies that are 64 deep at most."""
 
 
 def _measure(value: Any) -> tuple[int, int]:
