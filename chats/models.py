@@ -24,6 +24,7 @@ from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
 from engine.events import LIVE_STATUSES, TurnStatus
 from engine.messages import MessageRole
+from engine.provider.finish_reasons import MAX_REASON_CHARS
 from libraries.models import File
 
 
@@ -462,7 +463,7 @@ class Turn(TenantRow, Leased):
     partial_reasoning = models.TextField(blank=True, default="", db_default="")
     error = models.JSONField(null=True, blank=True)
     usage = models.JSONField(default=dict, blank=True)
-    finish_reason = models.CharField(max_length=40, blank=True, default="")
+    finish_reason = models.CharField(max_length=MAX_REASON_CHARS, blank=True, default="")
     manifest = models.JSONField(null=True, blank=True)
     waiting_calls = models.JSONField(default=list, blank=True)
     output = models.JSONField(null=True, blank=True)

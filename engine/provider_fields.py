@@ -110,15 +110,53 @@ class FieldGatherer:
         self._form = form
         self._pieces: dict[str, list[Any]] = {}
 
-    def add(self, piece: Mapping[str, Any]) -> None:
+    def add(self, piece: Mapping[str, Any]) -> int:
+        """Keep the fields of a piece that are not nested too deeply, and return how many characters it
+        holds."""
+        all_chars = 0
         for name, value in piece.items():
-            if name not in self._form and (value or value == ""):
-                self._pieces.setdefault(name, []).append(value)
+            if name in self._form or not (value or value == ""):
+                continue
+            chars, depth = (len(value), 1) if isinstance(value, str) else _measure(value)
+            all_chars += chars
+            if depth > _MAX_DEPTH:
+                continue
+            if name not in self._pieces:
+                self._pieces[name] = []
+                all_chars += _ENTRY_CHARS + len(name)
+            self._pieces[name].append(value)
+        return all_chars
 
     def whole(self) -> Fields:
         """Return the fields, storable. Texts are joined once: a thought comes in thousands of
         pieces."""
         return {storable(name): storable(_join(all_)) for name, all_ in self._pieces.items()}
+
+
+_ENTRY_CHARS: Final = 50
+"""What an entry of an object or a list counts beside its texts: it takes some bytes more."""
+
+_MAX_DEPTH: Final = 50
+"""How deep a field that is kept may be nested: clients bring it back, in bodies that are 64 deep at most."""
+
+
+def _measure(value: Any) -> tuple[int, int]:
+    """Return how many characters a value counts, and how deep it is nested; it may be of any depth."""
+    chars, depth, level = 0, 0, [value]
+    while level:
+        depth += 1
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                chars += len(each)
+                continue
+            chars += _ENTRY_CHARS
+            if isinstance(each, dict):
+                inner += (*each.keys(), *each.values())
+            elif isinstance(each, list):
+                inner += each
+        level = inner
+    return chars, depth
 
 
 def _join(pieces: Sequence[Any]) -> Any:

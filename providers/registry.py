@@ -179,6 +179,7 @@ def engine_model(row: LanguageModel) -> Model:
             base_url=row.provider.base_url,
             api_key=decrypt_column(row.provider, "api_key"),
             connect_seconds=settings.AMBER_CONNECT_SECONDS,
+            max_reply_chars=settings.AMBER_MAX_REPLY_CHARS,
         )
     return TracedModel(model, base_url=_base_url(row.provider)) if spans.is_on() else model
 

@@ -67,6 +67,7 @@ CODES: dict[str, tuple[int, str]] = {
     "provider_rejected": (502, "The model provider refused the request."),
     "provider_auth": (502, "The model provider refused Amber's credentials, or wants to be paid."),
     "context_too_long": (502, "The conversation is too long for the model."),
+    "reply_too_long": (502, "The model's answer was too long, and was cut off."),
     "worker_lost": (502, "The workers that ran this turn failed too often."),
 }
 

@@ -18,7 +18,7 @@ from chats.context.tail import Tail, posted_file
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, Turn
 from engine.messages import MessageRole, ProviderMessage
-from engine.provider.request_body import as_json
+from engine.provider.model import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from engine.trust import Exposure

@@ -214,7 +214,8 @@ def opening(message: ChatMessage) -> list[ChatMessage]:
 
 
 def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
-    """Return the siblings of each message (itself included), oldest first. One query.
+    """Return the siblings of each message (itself included, unless it was deleted since it was read),
+    oldest first. One query.
 
     The siblings of a chat's root are its other roots.
     """
@@ -228,7 +229,7 @@ def siblings_of(messages: Sequence[ChatMessage]) -> dict[UUID, list[UUID]]:
     children: dict[tuple[UUID, UUID | None], list[UUID]] = {}
     for chat_id, parent_id, pk in rows.values_list("chat_id", "parent_id", "pk"):
         children.setdefault((chat_id, parent_id), []).append(pk)
-    return {m.pk: children[m.chat_id, m.parent_id] for m in messages}
+    return {m.pk: children.get((m.chat_id, m.parent_id), []) for m in messages}
 
 
 def _siblings(message: ChatMessage) -> list[UUID]:
@@ -272,8 +273,13 @@ def feedback_on(messages: Iterable[ChatMessage]) -> dict[UUID, Feedback]:
 
 
 def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
-    """Return `messages_to_wire` with `provider_fields`, which models need to continue an import."""
-    exported = cast("list[ExportedMessageWire]", messages_to_wire(messages))
+    """Return the wire form of messages with `provider_fields`, which models need to continue an import.
+
+    Siblings are not named: of a message that was asked again a thousand times each would name all.
+    """
+    judged = feedback_on(messages)
+    wires = [message_wire(message, feedback=judged.get(message.pk)) for message in messages]
+    exported = cast("list[ExportedMessageWire]", wires)
     for wire, message in zip(exported, messages, strict=True):
         fields: StoredFields | None = message.provider_fields
         if fields and hides_reasoning(message):

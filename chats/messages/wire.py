@@ -1,8 +1,8 @@
 """Convert chats, messages and turns to their wire form: the same in REST and in events."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, Final, NotRequired, TypedDict
 from uuid import UUID
 
 from amber.lib.wire_fields import Id, Time, write_id, write_time
@@ -86,7 +86,10 @@ class MessageWire(TypedDict):
     id: Id
     chat_id: Id
     parent_id: Id | None
-    sibling_ids: list[Id]
+    sibling_ids: Annotated[
+        list[Id],
+        "The messages with the same parent, oldest first, this one among them; of more than 200 those around it.",
+    ]
     role: Annotated[str, ROLE_CHOICES]
     content: str
     reasoning: Annotated[
@@ -172,7 +175,8 @@ class PostedWire(TypedDict):
 
 
 class ExportedMessageWire(MessageWire):
-    """A stored message, as in events."""
+    """A stored message, as in events, but for `sibling_ids`: it names the message alone, since all
+    branches are here, and `parent_id` tells them."""
 
     provider_fields: NotRequired[
         Annotated[dict[str, Any], "Data for the model alone, which may refuse the chat without it."]
@@ -262,15 +266,16 @@ def given_feedback_wire(feedback: Feedback) -> GivenFeedbackWire:
 def message_wire(
     message: ChatMessage,
     *,
-    sibling_ids: Iterable[UUID] | None = None,
+    sibling_ids: Sequence[UUID] = (),
     feedback: Feedback | None = None,
 ) -> MessageWire:
-    """Return a message's wire form. `sibling_ids` are in order of age (default: itself alone)."""
+    """Return a message's wire form. `sibling_ids` are in order of age (none: itself alone); of very many
+    those around it are named."""
     assistant = message.assistant if message.assistant_id else None
     author: NamedWire | None = None
     if assistant is not None:
         author = {"id": str(assistant.pk), "name": assistant.name}
-    siblings = [message.pk] if sibling_ids is None else sibling_ids
+    siblings = _nearest(message.pk, sibling_ids) if sibling_ids else [message.pk]
     return {
         "id": str(message.pk),
         "chat_id": write_id(message.chat_id),
@@ -295,6 +300,19 @@ def message_wire(
         "created_at": write_time(message.created_at),
         "updated_at": write_time(message.updated_at),
     }
+
+
+MAX_SIBLINGS: Final = 200
+"""The most that one message names: a hundred messages of a page, each naming 19,000 others, had 72 MB."""
+
+
+def _nearest(message_id: UUID, sibling_ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Return those around the message, if there are too many to name all."""
+    if len(sibling_ids) <= MAX_SIBLINGS or message_id not in sibling_ids:
+        return sibling_ids[-MAX_SIBLINGS:]
+    start = max(sibling_ids.index(message_id) - MAX_SIBLINGS // 2, 0)
+    start = min(start, len(sibling_ids) - MAX_SIBLINGS)
+    return sibling_ids[start : start + MAX_SIBLINGS]
 
 
 def hides_reasoning(message: ChatMessage) -> bool:

@@ -196,6 +196,20 @@ def test_a_failure_after_text_keeps_it(alice, new_model, model, code):
     assert UsageRecord.objects.get().outcome == code
 
 
+def test_an_answer_that_is_too_long_is_kept_as_far_as_it_came(alice, new_model, settings):
+    settings.AMBER_MAX_REPLY_CHARS = 1_000
+    new_model()
+    turn = ask(alice, content="[[fake tokens=2000]]")
+    assert run(turn) == TurnStatus.INCOMPLETE
+    assert (turn.error["code"], turn.error["retryable"]) == ("reply_too_long", False)
+    assert path_of(turn.chat)[1] == ("assistant", answer_text(2000)[:1_000])
+    assert_stored_is_what_was_streamed(turn)
+    record = UsageRecord.objects.get()
+    assert record.outcome == "reply_too_long"
+    assert record.completion_tokens > 100, "what it cost is estimated"
+    assert ask_in(turn.chat, alice).status == "queued", "the chat goes on"
+
+
 def test_the_deadline_of_the_whole_turn_ends_it(alice, new_model, settings):
     settings.AMBER_TURN_SECONDS = 1
     new_model("fake-hang-mid")

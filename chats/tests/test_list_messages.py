@@ -2,6 +2,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from chats.messages import transcript
+from chats.messages.wire import MAX_SIBLINGS
+from chats.models import ChatMessage
 from chats.tests.rows import (
     ABSENT,
     converse,
@@ -125,6 +128,42 @@ def test_siblings_are_named_by_age_the_message_among_them(alice, chat):
     assert root["sibling_ids"] == [str(question.pk), str(other_root.pk)]
     assert leaf["sibling_ids"] == [str(one.pk), str(two.pk)]
     assert client.get(of_message(two)).json() == leaf
+
+
+def test_of_very_many_siblings_those_around_a_message_are_named(alice, chat):
+    rows = [
+        ChatMessage(
+            chat=chat,
+            organization_id=chat.organization_id,
+            role="human",
+            content=f"{n}",
+            position=0,
+        )
+        for n in range(250)
+    ]
+    ChatMessage.objects.bulk_create(rows)
+    ids = [str(row.pk) for row in sorted(rows, key=lambda row: (row.created_at, row.pk))]
+    named = {m.pk: siblings for m, siblings in zip(rows, siblings_named(rows), strict=True)}
+    by_id = {str(pk): siblings for pk, siblings in named.items()}
+    assert by_id[ids[0]] == ids[:MAX_SIBLINGS]
+    assert by_id[ids[120]] == ids[20:220]
+    assert by_id[ids[-1]] == ids[-MAX_SIBLINGS:]
+    assert api(alice).get(of_message(rows[0])).json()["sibling_ids"] == by_id[str(rows[0].pk)]
+
+
+def siblings_named(rows):
+    return [message["sibling_ids"] for message in transcript.messages_to_wire(rows)]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_message_that_is_deleted_while_it_is_read_is_shown_as_it_was(alice, chat, count):
+    """A page is read first, then the siblings of its messages: another tab deletes them in between."""
+    say(chat, "Hi")
+    say(chat, "Ho", parent=None)
+    rows = list(ChatMessage.objects.filter(chat=chat)[:count])
+    transcript.attach_related(rows)
+    ChatMessage.objects.filter(chat=chat).delete()
+    assert siblings_named(rows) == [[str(row.pk)] for row in rows]
 
 
 def test_all_branches_are_shown_by_age(alice, chat):

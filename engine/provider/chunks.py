@@ -8,7 +8,7 @@ else raises ProviderError("provider_malformed").
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import orjson
@@ -18,10 +18,15 @@ from engine.provider.dialects.dialect import Dialect, EventReader, call_pieces
 from engine.provider.event_lines import DONE
 from engine.provider.faults import fault, fault_of_event, fault_of_list
 from engine.provider.finish_reasons import read_reason
-from engine.provider.model import ProviderError, Usage
+from engine.provider.model import ProviderError, Usage, usage_of
 from engine.provider.reasoning import ThinkTags, split_parts
+from engine.provider.reply_size import ReplySize
 from engine.provider_fields import MESSAGE_FORM, FieldGatherer
 from engine.tool_calls import CALL_FORM, ToolCall
+
+MAX_TRIED_CHARS: Final = 4_000_000
+"""How much of a call's arguments is parsed, anew with each piece that may begin another call: a few
+milliseconds of CPU. Whole arguments repeated as often as a reply may have calls are far below."""
 
 
 @dataclass(slots=True)
@@ -30,12 +35,20 @@ class _CallInMaking:
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     fields: FieldGatherer = field(default_factory=lambda: FieldGatherer(CALL_FORM))
+    chars: int = 0
+    tried_chars: int = 0
 
-    @property
+    def add(self, arguments: str) -> None:
+        self.arguments.append(arguments)
+        self.chars += len(arguments)
+
     def is_complete(self) -> bool:
-        """Whether its arguments are a whole object, which nothing can continue."""
+        """Return whether its arguments are a whole object, which nothing can continue."""
         last = next((piece for piece in reversed(self.arguments) if piece.strip()), "")
         if not last.rstrip().endswith("}"):
+            return False
+        self.tried_chars += self.chars
+        if self.tried_chars > MAX_TRIED_CHARS:
             return False
         try:
             orjson.loads("".join(self.arguments))
@@ -52,9 +65,12 @@ class ReplyGatherer:
     """
 
     def __init__(
-        self, pieces_in: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces
+        self,
+        pieces_in: Callable[[Mapping[str, Any]], Sequence[Any]] = call_pieces,
+        size: ReplySize | None = None,
     ) -> None:
         self._call_pieces = pieces_in
+        self._size = size or ReplySize()
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.is_working = False
@@ -83,7 +99,8 @@ class ReplyGatherer:
 
     def add_all(self, payloads: list[bytes]) -> tuple[str, ProviderError | None]:
         """Return the text that these payloads add, and the fault that cut them short: text before
-        it was received and counts. A fault after the finish reason is ignored."""
+        it was received and counts. A fault after the finish reason is ignored; that the reply was too
+        long is not, since text of it is missing."""
         text = ""
         for payload in payloads:
             if payload == DONE:
@@ -94,6 +111,8 @@ class ReplyGatherer:
             except ProviderError as error:
                 self.is_done = bool(self.finish_reason)
                 return text, None if self.finish_reason else error
+            if self._size.is_exceeded:
+                return text, fault("reply_too_long")
         return text, None
 
     def add_json(self, payload: bytes) -> str:
@@ -175,6 +194,7 @@ class ReplyGatherer:
             text = self._text_in(text)
         if "\0" in text:  # no database takes it, and no reader misses it
             text = text.replace("\0", "")
+        text = self._size.take(text)
         if len(delta) > 1 or not text:
             if _is_thought(delta):  # Gemini says so of its content
                 self._think(self._untag(text))
@@ -188,7 +208,7 @@ class ReplyGatherer:
         if not isinstance(content, list):
             raise fault("provider_malformed")
         thought, said = split_parts(content)
-        self._think(thought)
+        self._think(self._size.take(thought))
         return said
 
     def _untag(self, text: str) -> str:
@@ -215,7 +235,7 @@ class ReplyGatherer:
             for piece in pieces:
                 self._add_call(piece)
         self._think(delta.get("reasoning_content") or delta.get("reasoning"))
-        self._fields.add(delta)
+        self._size.count(self._fields.add(delta))
 
     def _add_call(self, piece: Any) -> None:
         if not isinstance(piece, dict):
@@ -237,8 +257,8 @@ class ReplyGatherer:
         self._in_this_event.append(call)
         call.id = call.id or call_id
         call.name = call.name or name
-        call.arguments.append(arguments)
-        call.fields.add(piece)
+        call.add(arguments)
+        self._size.count(len(arguments) + len(name) + len(call_id) + call.fields.add(piece))
 
     def _slot(self, index: Any, call_id: str, name: str, arguments: str) -> _CallInMaking | None:
         """Return the call that a piece belongs to; None if it repeats a whole call.
@@ -259,6 +279,7 @@ class ReplyGatherer:
         if call is None or self._begins_another(call, call_id, name, arguments):
             begun = _CallInMaking(name="" if call is None or name else call.name)
             self._calls.append(begun)
+            self._size.count_call(len(self._calls))
             if isinstance(index, int):
                 self._by_index[index] = begun
             return begun
@@ -267,7 +288,8 @@ class ReplyGatherer:
     def _is_whole_again(self, call: _CallInMaking, call_id: str, name: str, arguments: str) -> bool:
         """Return whether the piece says once more what is there: with the same id, all of it."""
         is_same = bool(call_id) and call_id == call.id and name == call.name
-        return is_same and len(arguments) > 1 and arguments == "".join(call.arguments)
+        is_as_long = len(arguments) > 1 and len(arguments) == call.chars
+        return is_same and is_as_long and arguments == "".join(call.arguments)
 
     def _begins_another(self, call: _CallInMaking, call_id: str, name: str, arguments: str) -> bool:
         if name and call_id and call.id and call.id != call_id:
@@ -276,7 +298,7 @@ class ReplyGatherer:
             return True
         if name and call.name and name != call.name:
             return True
-        return arguments.lstrip()[:1] == "{" and call.is_complete
+        return arguments.lstrip()[:1] == "{" and call.is_complete()
 
     def calls(self) -> Iterator[ToolCall]:
         """Yield the whole calls, in the order they began, with new ids for missing or repeated
@@ -319,8 +341,8 @@ class ReplyGatherer:
 class TranslatingGatherer(ReplyGatherer):
     """Gathers a reply from events of another API, which a reader turns into chunks."""
 
-    def __init__(self, reader: EventReader) -> None:
-        super().__init__()
+    def __init__(self, reader: EventReader, size: ReplySize | None = None) -> None:
+        super().__init__(size=size)
         self._tags = None  # reasoning is told apart in these
         self._reader = reader
 
@@ -337,10 +359,10 @@ class TranslatingGatherer(ReplyGatherer):
         return text
 
 
-def gatherer_of(dialect: Dialect) -> ReplyGatherer:
+def gatherer_of(dialect: Dialect, size: ReplySize | None = None) -> ReplyGatherer:
     if dialect.new_reader is None:
-        return ReplyGatherer(dialect.call_pieces)
-    return TranslatingGatherer(dialect.new_reader())
+        return ReplyGatherer(dialect.call_pieces, size)
+    return TranslatingGatherer(dialect.new_reader(), size)
 
 
 def _storable(text: str) -> str:
@@ -362,33 +384,3 @@ def _is_thought(delta: Mapping[str, Any]) -> bool:
     extra = delta.get("extra_content")
     of_google = extra.get("google") if isinstance(extra, dict) else None
     return isinstance(of_google, dict) and of_google.get("thought") is True
-
-
-def usage_of(counts: Any) -> Usage | None:
-    """Read token counts as a provider wrote them; return None if they cannot be read.
-
-    Some count what was thought beside the completion (xAI, Gemini): the total tells.
-    """
-    if not isinstance(counts, dict):
-        return None
-    prompt = counts.get("prompt_tokens")
-    if not isinstance(prompt, int):
-        return None
-    cached = _detail(counts, "prompt_tokens_details", "cached_tokens")
-    if cached is None:
-        cached = counts.get("prompt_cache_hit_tokens")  # DeepSeek
-    thought = _count(_detail(counts, "completion_tokens_details", "reasoning_tokens"))
-    completion = _count(counts.get("completion_tokens"))
-    beside = _count(counts.get("total_tokens")) - _count(prompt) - completion
-    if beside > 0 and beside >= thought:
-        thought, completion = beside, completion + beside
-    return Usage(_count(prompt), completion, _count(cached), min(thought, completion))
-
-
-def _detail(counts: Mapping[str, Any], group: str, name: str) -> Any:
-    details = counts.get(group)
-    return details.get(name) if isinstance(details, dict) else None
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

@@ -34,7 +34,8 @@ KEEPALIVE_SECONDS = 60.0
 NO_HEADERS: Mapping[str, str | None] = {}
 
 MAX_BODY_BYTES = 64_000_000
-"""The longest answer of a server that does not stream; one with pictures has a few million."""
+"""The longest answer, streamed or not. As one JSON text one with pictures has a few million; a stream
+has some 300 for each token, and so may have 200,000 tokens."""
 MAX_REFUSAL_BYTES = 1_000_000
 MAX_REDIRECTS = 3
 
@@ -242,9 +243,12 @@ async def payloads(response: "httpx2.Response") -> AsyncGenerator[list[bytes], N
             return
         if first == b"<":  # a page, mostly of a proxy, or where an address lacks its /v1
             raise fault("provider_malformed", said="It answered with a page of HTML or XML.")
-        lines = EventLines()
+        lines, read_bytes = EventLines(), len(begun)
         yield lines.feed(begun)
         async for block in blocks:
+            read_bytes += len(block)
+            if read_bytes > MAX_BODY_BYTES:
+                raise fault("reply_too_long", said=f"It sent more than {MAX_BODY_BYTES} bytes.")
             yield lines.feed(block)
         yield lines.end()
 

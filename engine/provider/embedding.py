@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
-from engine.provider.chunks import usage_of
 from engine.provider.client import (
     CONNECT_SECONDS,
     log_failures,
@@ -26,9 +25,8 @@ from engine.provider.client import (
     shared_client,
 )
 from engine.provider.faults import fault
-from engine.provider.model import ProviderError, Usage
+from engine.provider.model import ProviderError, Usage, as_json, usage_of
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy, pause_seconds
-from engine.provider.request_body import as_json
 from engine.text.lexical import features
 
 if TYPE_CHECKING:

@@ -52,6 +52,7 @@ _PLAIN_WORDS: dict[ProviderErrorCode, str] = {
     "provider_rejected": "The model provider refused the request.",
     "provider_auth": "The model provider refused Amber's credentials.",
     "context_too_long": "The conversation is longer than the model's context.",
+    "reply_too_long": "The model's answer was too long, and was cut off.",
 }
 _UNPAID = "Amber's account at the model provider has no credit left."
 

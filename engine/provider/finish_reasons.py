@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.provider.faults import fault
+from engine.provider_fields import storable
 
 _SYNONYMS: Final[Mapping[str, str]] = {
     # Anthropic, Mistral, Gemini, Zhipu, Bedrock
@@ -37,6 +38,9 @@ _SYNONYMS: Final[Mapping[str, str]] = {
     "tool_call": "tool_calls",
 }
 
+MAX_REASON_CHARS: Final = 40
+"""The longest reason that is passed on, and that a turn has a column for."""
+
 _CUT = re.compile(
     r"insufficient|error|abort|cancel|fail|time_?(out|limit)|interrupt|overload|malformed|unavailable"
 )
@@ -52,4 +56,6 @@ def read_reason(said: str) -> str:
         return _SYNONYMS[word]
     if _CUT.search(word):
         raise fault("provider_unavailable", said=f"finish reason {said}")
-    return word if word in ("stop", "length", "content_filter", "tool_calls") else said
+    if word in ("stop", "length", "content_filter", "tool_calls"):
+        return word
+    return str(storable(said))[:MAX_REASON_CHARS]

@@ -5,9 +5,12 @@ the loop knows only this protocol. Deadlines and retries are not the model's bus
 `engine.provider.reply`.
 """
 
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
+
+import orjson
 
 from engine.messages import MessageFields, ProviderMessage
 from engine.tool_calls import ToolCall
@@ -24,6 +27,7 @@ ProviderErrorCode = Literal[
     "provider_rejected",
     "provider_auth",
     "context_too_long",
+    "reply_too_long",
 ]
 
 RETRYABLE: frozenset[str] = frozenset(
@@ -98,6 +102,14 @@ class ModelProfile:
     parameters: ParameterRules = field(default_factory=ParameterRules, hash=False)
 
 
+def as_json(fields: Mapping[str, Any]) -> bytes:
+    """Return a request's body. Halves of characters, which JSON may not hold, become `?`."""
+    try:
+        return orjson.dumps(fields, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # a lone surrogate, or a type only the standard library knows
+        return json.dumps(fields, ensure_ascii=False, default=str).encode("utf-8", "replace")
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one reply as the provider counted them (or as Amber estimated them).
@@ -121,6 +133,42 @@ class Usage:
     @property
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
+
+
+MAX_TOKENS: Final = 100_000_000
+"""More than any request has; what all requests of a turn count must fit into a column."""
+
+
+def usage_of(counts: Any) -> Usage | None:
+    """Read token counts as a provider wrote them; return None if they cannot be read, or cannot be.
+
+    Some count what was thought beside the completion (xAI, Gemini): the total tells.
+    """
+    if not isinstance(counts, dict):
+        return None
+    prompt = counts.get("prompt_tokens")
+    if not isinstance(prompt, int):
+        return None
+    cached = _detail(counts, "prompt_tokens_details", "cached_tokens")
+    if cached is None:
+        cached = counts.get("prompt_cache_hit_tokens")  # DeepSeek
+    thought = _count(_detail(counts, "completion_tokens_details", "reasoning_tokens"))
+    completion = _count(counts.get("completion_tokens"))
+    beside = _count(counts.get("total_tokens")) - _count(prompt) - completion
+    if beside > 0 and beside >= thought:
+        thought, completion = beside, completion + beside
+    if max(_count(prompt), _count(cached), completion) > MAX_TOKENS:
+        return None
+    return Usage(_count(prompt), completion, _count(cached), min(thought, completion))
+
+
+def _detail(counts: Mapping[str, Any], group: str, name: str) -> Any:
+    details = counts.get(group)
+    return details.get(name) if isinstance(details, dict) else None
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

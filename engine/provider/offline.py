@@ -23,8 +23,8 @@ from engine.provider.model import (
     ReplyPart,
     TextChunk,
     Usage,
+    as_json,
 )
-from engine.provider.request_body import as_json
 from engine.text.lexical import features, overlap
 from engine.tool_calls import ToolCall
 

@@ -32,6 +32,7 @@ from engine.provider.model import (
     ReplyEnd,
     ReplyPart,
     TextChunk,
+    as_json,
 )
 from engine.provider.parameters import (
     BY_WORDS,
@@ -39,7 +40,7 @@ from engine.provider.parameters import (
     refused_parameter,
     sent_parameters,
 )
-from engine.provider.request_body import as_json
+from engine.provider.reply_size import MAX_REPLY_CHARS, ReplySize
 
 if TYPE_CHECKING:
     import httpx2
@@ -62,8 +63,10 @@ class OpenAIModel:
         base_url: str,
         api_key: str,
         connect_seconds: float = CONNECT_SECONDS,
+        max_reply_chars: int = MAX_REPLY_CHARS,
     ) -> None:
         self._profile = profile
+        self._max_reply_chars = max_reply_chars
         self._dialect = DIALECTS[profile.tool_dialect]
         self._base_url = base_url
         self._api_key = api_key
@@ -79,7 +82,7 @@ class OpenAIModel:
 
         What a provider said of its failure goes into the log.
         """
-        gatherer = gatherer_of(self._dialect)
+        gatherer = gatherer_of(self._dialect, ReplySize(self._max_reply_chars))
         text_filter = self._dialect.new_filter(request)
         with log_failures(self._profile.upstream_id):
             response = await self._open(request)

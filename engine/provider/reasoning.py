@@ -12,13 +12,15 @@ from typing import Any, Final
 from engine.provider.faults import fault
 
 _TAGS: Final = {"<think>": "</think>", "<thought>": "</thought>"}
+_MAX_HELD_CHARS: Final = 200
+"""White space that is held back: all of it is looked at again with each piece."""
 
 
 class ThinkTags:
     """Takes reasoning in tags off the start of a text that comes in pieces.
 
     Text is held back only while it could still become a tag. White space around the reasoning goes
-    with the tags, and stays where there are none.
+    with the tags, and stays where there are none, or where there is much of it.
     """
 
     def __init__(self) -> None:
@@ -51,7 +53,7 @@ class ThinkTags:
             if begun.startswith(tag):
                 self._held, self._end = begun[len(tag) :], end
                 return ""
-            if tag.startswith(begun):
+            if tag.startswith(begun) and len(self._held) <= _MAX_HELD_CHARS:
                 return ""
         said, self._held, self.is_done = self._held, "", True
         return said
@@ -64,7 +66,10 @@ class ThinkTags:
         if tag:
             self._held, self._has_ended = rest, True
             return thought.rstrip(), self._say()
-        shown = thought[: len(thought) - _overlap(thought, self._end)].rstrip()
+        whole = thought[: len(thought) - _overlap(thought, self._end)]
+        shown = whole.rstrip()
+        if len(whole) - len(shown) > _MAX_HELD_CHARS:
+            shown = whole
         self._held = thought[len(shown) :]
         return shown, ""
 

@@ -14,7 +14,7 @@ from engine.provider.client import (
     shared_client,
 )
 from engine.provider.faults import fault
-from engine.provider.request_body import as_json
+from engine.provider.model import as_json
 
 
 class OpenAISpeech:

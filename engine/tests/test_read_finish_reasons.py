@@ -1,6 +1,6 @@
 import pytest
 
-from engine.provider.finish_reasons import read_reason
+from engine.provider.finish_reasons import MAX_REASON_CHARS, read_reason
 from engine.provider.model import ProviderError
 
 
@@ -17,6 +17,8 @@ from engine.provider.model import ProviderError
         ("tool_use", "tool_calls"),
         ("tool_calls", "tool_calls"),
         ("Something_New", "Something_New"),
+        ("New\0er\ud800", "Newer\ufffd"),
+        ("x" * 1_000, "x" * MAX_REASON_CHARS),
     ],
 )
 def test_a_reason_has_openais_word_if_there_is_one(said: str, read: str) -> None:

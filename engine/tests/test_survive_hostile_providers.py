@@ -116,6 +116,16 @@ async def test_a_refusal_without_an_end_is_not_kept(monkeypatch):
 
 
 @in_loop
+async def test_a_stream_without_an_end_is_not_read_for_ever(monkeypatch):
+    """Whatever its lines are: a comment is a sign of life, and counts as nothing else."""
+    monkeypatch.setattr(client, "MAX_BODY_BYTES", 200_000)
+    async with serving(OK + b"\r\n" + b": ping\n\n" * 50_000) as raw:
+        with pytest.raises(ProviderError) as raised:
+            await ask(raw)
+    assert raised.value.code == "reply_too_long"
+
+
+@in_loop
 async def test_vectors_without_an_end_are_not_kept(monkeypatch):
     monkeypatch.setattr(client, "MAX_BODY_BYTES", 200_000)
     once = RetryPolicy(retries=0)

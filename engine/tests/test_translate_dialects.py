@@ -6,8 +6,7 @@ import pytest
 
 from engine.messages import ProviderMessage
 from engine.provider.dialects import DIALECTS
-from engine.provider.model import ModelRequest
-from engine.provider.request_body import as_json
+from engine.provider.model import ModelRequest, as_json
 from engine.tool_calls import ChatToolCall
 from engine.tools import ToolSpec
 
