@@ -7,7 +7,7 @@ import { size, t, time } from "../app/i18n.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, copyText, Icon, IconButton } from "./ui.js";
+import { attempt, Button, copyText, Icon, IconButton, isSending } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
@@ -72,7 +72,7 @@ function Editor({ text: original, onClose, onSend }) {
 	/** @param {KeyboardEvent} event */
 	const onKeyDown = (event) => {
 		if (event.key === "Escape") onClose();
-		else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+		else if (isSending(event)) {
 			event.preventDefault();
 			if (text.trim()) onSend(text);
 		}

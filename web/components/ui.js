@@ -171,6 +171,18 @@ export const Confirm = ({ title, text, yes, onYes, onClose, isDangerous }) => ht
 	</div>
 <//>`;
 
+// -- Writing --
+
+/** Where the keyboard is drawn on the screen, over what is to be read, and has no Shift+Enter. */
+const TOUCH = matchMedia("(hover: none) and (pointer: coarse)");
+export const hasDrawnKeyboard = () => TOUCH.matches;
+
+/** Ready to write again; a drawn keyboard comes only to whoever asks for it. */
+export const focusComposer = () => document.getElementById(TOUCH.matches ? "content" : "composer")?.focus({ preventScroll: true });
+
+/** Whether this key sends what is written. On a drawn keyboard Enter is a new line, since it has no other. @param {KeyboardEvent} event */
+export const isSending = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && (!TOUCH.matches || event.ctrlKey || event.metaKey);
+
 // -- Menus --
 
 /**

@@ -18,7 +18,7 @@ import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
-import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
@@ -51,7 +51,7 @@ function NewChat() {
 	useTitle(t("chat.new"));
 	useEffect(() => {
 		shown.value = "";
-		document.getElementById("composer")?.focus();
+		focusComposer();
 	}, []);
 	/** @param {string} text @param {{ assistantId: string | null, files: import("../app/api.js").StoredFile[] }} how */
 	const send = async (text, { assistantId, files }) => {
@@ -122,7 +122,7 @@ function OldChat({ id, message }) {
 	useTitle(chat ? nameOf(chat) : t("chat.title"));
 	useEffect(() => {
 		shown.value = id;
-		document.getElementById("composer")?.focus();
+		focusComposer();
 		const ends = [
 			addShortcut({
 				keys: "Mod+Shift+C",

@@ -182,3 +182,36 @@ def test_no_page_is_wider_than_its_window(visit, person, width):
             " || each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.className)"
         )
         assert wide == [], path
+
+
+# -- On a phone ------------------------------------------------------------------------------------
+
+TOUCH = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+
+
+def test_enter_on_a_phone_is_a_new_line_and_the_button_sends(visit, person):
+    here = visit(**TOUCH)
+    here.open_chat(person.new_chat())
+    assert here.focus_id() != "composer", "a keyboard would cover what is to be read"
+    here.composer.tap()
+    here.page.keyboard.type("One")
+    here.press("Enter")
+    here.page.keyboard.type("Two [[fake tokens=5]]")
+    expect(here.composer).to_have_value("One\nTwo [[fake tokens=5]]")
+    here.button("Send").tap()
+    here.wait_for_end()
+    assert here.focus_id() != "composer"
+    expect(here.questions).to_have_count(1)
+    here.is_accessible()
+
+
+def test_words_of_a_wide_table_are_not_broken_on_a_phone(visit, person):
+    table = (
+        "| Case | Discriminant | Real roots | Note |\n|---|---|---|---|\n"
+        "| I | positive | 2 | the usual one, of which an explanation is given |"
+    )
+    here = visit(**TOUCH)
+    here.open_chat(person.import_chat("Table", "A table?", table))
+    cell = here.page.get_by_role("cell", name="the usual one")
+    assert cell.evaluate("(cell) => cell.clientWidth") > 120
+    assert here.page.evaluate("document.documentElement.scrollWidth") == 390
