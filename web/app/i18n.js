@@ -32,6 +32,9 @@ export async function useLocale(chosen) {
 	document.documentElement.lang = name === "zh" ? "zh-Hans" : name;
 }
 
+/** @param {string} text @returns {text is Key} */
+export const isKey = (text) => text in english;
+
 /**
  * The words for a key, with `{name}` replaced by what is given, `{platform}` by the installation's name; `count` chooses among plurals.
  * @param {Key} key

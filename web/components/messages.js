@@ -1,5 +1,6 @@
 /* The entries of a conversation: questions, answers, notes. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { assistantOf } from "../app/assistants.js";
 import { queueWords } from "../app/conversation.js";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
@@ -102,13 +103,14 @@ export const Answer = memo(
 	/** @param {{ entry: AnswerEntry, around: Around }} props */
 	function Answer({ entry, around }) {
 		const { conversation, onCite, onWhy } = around;
-		const { live, parts, passages, author, turnId, messages } = entry;
+		const { live, parts, passages, turnId, messages } = entry;
+		const author = entry.author || (live && assistantOf(conversation.chat?.assistant_id)?.name) || t("message.someAssistant");
 		const text = textOf(entry);
 		const isSilent = live && !live.waiting.length && !parts.some((part) => part.kind === "text" && part.isGrowing && (part.text || part.reasoning)) && !live.calls.size;
 		const cited = passages.filter((passage) => text.includes(`[${passage.number}]`));
 		const said = messages.filter((message) => message.role === "assistant").at(-1);
-		return html`<article class=${`answer ${live ? "live" : ""}`} tabindex="-1" aria-label=${t("message.assistant", { name: author || t("message.someAssistant") })} aria-busy=${live ? "true" : "false"}>
-			<p class="author" aria-hidden="true"><span class="drop"></span>${author || t("message.someAssistant")}</p>
+		return html`<article class=${`answer ${live ? "live" : ""}`} tabindex="-1" aria-label=${t("message.assistant", { name: author })} aria-busy=${live ? "true" : "false"}>
+			<p class="author" aria-hidden="true"><span class="drop"></span>${author}</p>
 			${parts.map((part) => {
 				if (part.kind === "call") return html`<${ToolCard} key=${part.key} call=${part.call} conversation=${conversation} />`;
 				if (part.kind === "file") return html`<${Attachment} key=${part.key} message=${part.message} />`;

@@ -18,7 +18,7 @@ import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
-import { attempt, Button, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
@@ -185,8 +185,8 @@ const Unsent = ({ pending, onAgain, onEdit }) => html`<article class="question u
 </article>`;
 
 /** @param {{ failure: NonNullable<import("../app/conversation.js").Conversation["failure"]["value"]>, conversation: import("../app/conversation.js").Conversation }} props */
-const TurnFailure = ({ failure, conversation }) => html`<div class="failure turn" role="alert">
-	<p>${failure.message}</p>
+const TurnFailure = ({ failure, conversation }) => html`<div class=${failure.code === "cancelled" ? "stopped" : "failure turn"} role=${failure.code === "cancelled" ? undefined : "alert"}>
+	<p>${failure.code === "cancelled" ? t("answer.wasStopped") : codeWords(failure)}</p>
 	${failure.questionId && html`<${Button} kind="quiet" icon="retry" onClick=${() => attempt(() => conversation.regenerate(/** @type {string} */ (failure.questionId)))}>${t("answer.retry")}<//>`}
 </div>`;
 

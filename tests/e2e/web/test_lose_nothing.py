@@ -91,13 +91,31 @@ def test_the_network_goes_before_a_question_is_sent(visit):
 def test_a_question_that_could_not_be_sent_is_sent_by_trying_again_once(visit, person):
     here = visit()
     here.open_chat(person.new_chat())
-    here.context.set_offline(True)
+    here.page.route("**/messages/", lambda route: route.abort())
     here.ask(f"Once. {mark(tokens=5)}")
     here.sees("Could not connect.")
-    here.context.set_offline(False)
+    here.page.unroute("**/messages/")
     here.button("Try again").click()
     here.wait_for_end()
     assert len(person.stored(here.chat_id, "human")) == 1
+
+
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["online again", "reloaded"])
+def test_a_question_that_found_no_network_is_sent_by_itself(visit, person, is_reloaded):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.page.route("**/messages/", lambda route: route.abort())
+    here.ask(f"By itself. {mark(tokens=5)}")
+    here.sees("Could not connect.")
+    here.page.unroute("**/messages/")
+    if is_reloaded:
+        here.page.reload()
+    else:
+        here.context.set_offline(True)
+        here.context.set_offline(False)
+    here.wait_for_end()
+    assert len(person.stored(here.chat_id, "human")) == 1
+    here.shows_what_is_stored()
 
 
 def test_a_question_whose_answer_was_lost_is_not_asked_twice_after_a_reload(visit, person):

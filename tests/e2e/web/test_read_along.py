@@ -131,6 +131,14 @@ def test_a_chinese_browser_is_spoken_to_in_chinese(visit):
     here.page.get_by_role("heading", name="登录").wait_for()
 
 
+def test_a_failure_is_told_in_chinese(visit, person):
+    here = visit(locale="zh-CN")
+    person.assistant("Failing", model="fake-401")
+    here.open_chat(person.new_chat("Failing"))
+    here.ask("你好")
+    here.sees("模型服务商拒绝了 Amber 的密钥")
+
+
 def test_composing_chinese_does_not_send(visit, person):
     here = visit()
     here.open_chat(person.new_chat())

@@ -30,12 +30,31 @@ def test_stop_keeps_what_was_shown(visit, person):
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=200, itl=30)}")
     here.wait_for_words()
+    expect(here.answer.locator(".author")).to_have_text("Marie")
     here.button("Stop").click()
     here.wait_for_end()
     here.shows_what_is_stored()
     assert 0 < len(here.shown()[0]) < len(answer_text(200)) / 2
     assert here.focus_id() == "composer"
     here.hears("Stopped.")
+    here.sees("This answer was stopped.")
+    here.is_accessible()
+    here.page.reload()
+    here.sees("This answer was stopped.")
+    here.ask(f"And now? {mark(tokens=5)}")
+    here.wait_for_end(answers=2)
+    expect(here.page.get_by_text("This answer was stopped.")).to_have_count(0)
+
+
+def test_an_answer_that_was_stopped_before_its_first_word_can_be_asked_for_again(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=5, ttft=1500)}")
+    here.button("Stop").click()
+    here.sees("This answer was stopped.")
+    here.button("Try again").click()
+    here.wait_for_end()
+    here.shows_what_is_stored()
 
 
 def test_an_answer_is_heard_once_when_it_is_complete(visit, person):
