@@ -53,6 +53,8 @@ export class Conversation {
 		/** How the last turn of the branch ended, if not well; with the code `cancelled` if it was stopped. */
 		this.failure = signal(/** @type {(TurnError & { questionId: string | null }) | null} */ (null));
 		this.isBusy = computed(() => this.live.value !== null || (this.pending.value !== null && !this.pending.value.error));
+		/** The question is to be stopped as soon as the server has taken it. */
+		this.isStopWanted = false;
 		/** @type {AbortController | null} */
 		this.watching = null;
 		/** @type {Live | null} */
@@ -170,7 +172,9 @@ export class Conversation {
 			// What no server has refused is sent again, over reloads, too.
 			if (error.status) keep(`pending.${this.id}`, null);
 			if (error.code === "turn_in_progress" && error.turnId) this.watch(error.turnId, null);
+			this.isStopWanted = false;
 		}
+		if (this.isStopWanted) await this.stop();
 	}
 
 	/** @param {any} posted @param {Pending | null} pending */
@@ -202,6 +206,7 @@ export class Conversation {
 
 	async stop() {
 		const turn = this.live.value;
+		this.isStopWanted = !turn && this.isBusy.value;
 		if (!turn) return;
 		if (this.folded) this.folded.isStopping = true;
 		this.live.value = { ...turn, isStopping: true };

@@ -65,7 +65,7 @@ function NewChat() {
 		try {
 			const chat = await createChat(asked, key);
 			makeUsual(asked);
-			conversationOf(chat.id).ask(text, { files });
+			attempt(() => conversationOf(chat.id).ask(text, { files }));
 			navigate(`/chats/${chat.id}`, { isQuiet: true });
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
@@ -163,7 +163,7 @@ function OldChat({ id, message }) {
 			draft=${id} asks=${assistant?.name ?? ""} given=${given}
 			isBusy=${conversation.isBusy.value} isStopping=${conversation.live.value?.isStopping}
 			onStop=${() => attempt(() => conversation.stop())}
-			onSend=${(/** @type {string} */ text, /** @type {any} */ how) => conversation.ask(text, how)}
+			onSend=${(/** @type {string} */ text, /** @type {any} */ how) => attempt(() => conversation.ask(text, how))}
 		/>
 		${passage && html`<${PassageDialog} passage=${passage} onClose=${() => setPassage(null)} />`}
 		${why && html`<${WhyDialog} turnId=${why} onClose=${() => setWhy("")} />`}
