@@ -20,6 +20,8 @@ const preferred = () => [recall("locale", ""), ...navigator.languages].map(known
 
 export const locale = signal("en");
 const catalogue = signal(/** @type {Catalogue} */ (english));
+/** The language as it is written where the person is: days stand before months in Britain. */
+const region = computed(() => navigator.languages.find((each) => known(each) === locale.value) ?? locale.value);
 const plural = computed(() => new Intl.PluralRules(locale.value));
 
 /** @param {string} [chosen] */
@@ -45,16 +47,18 @@ export function t(key, given = {}) {
 	const text = typeof found === "string" ? found : (found[plural.value.select(Number(given.count))] ?? found.other ?? key);
 	return text.replace(/\{(\w+)\}/g, (whole, name) => {
 		const value = name === "platform" ? config.name : given[name];
-		return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(locale.value) : value;
+		return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(region.value) : value;
 	});
 }
 
 /** @param {string | Date} time @param {Intl.DateTimeFormatOptions} [how] */
-export const date = (time, how = { dateStyle: "medium" }) => new Intl.DateTimeFormat(locale.value, how).format(new Date(time));
+export const date = (time, how = { dateStyle: "medium" }) => new Intl.DateTimeFormat(region.value, how).format(new Date(time));
 /** @param {string | Date} time */
 export const time = (time) => date(time, { dateStyle: "medium", timeStyle: "short" });
+/** Of today the time alone. @param {string} at */
+export const moment = (at) => (new Date(at).toDateString() === new Date().toDateString() ? date(at, { timeStyle: "short" }) : time(at));
 /** @param {number} value @param {Intl.NumberFormatOptions} [how] */
-export const number = (value, how) => new Intl.NumberFormat(locale.value, how).format(value);
+export const number = (value, how) => new Intl.NumberFormat(region.value, how).format(value);
 
 /** @param {number} bytes */
 export function size(bytes) {

@@ -4,7 +4,7 @@ import { assistantOf } from "../app/assistants.js";
 import { queueWords } from "../app/conversation.js";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
-import { size, t, time } from "../app/i18n.js";
+import { moment, size, t } from "../app/i18n.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
@@ -54,7 +54,7 @@ export const Question = memo(
 					<${Siblings} message=${message} conversation=${conversation} />
 					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
 					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />
-					<time datetime=${message.created_at}>${time(message.created_at)}</time>
+					<time datetime=${message.created_at}>${moment(message.created_at)}</time>
 				</div>`
 			}
 		</article>`;
@@ -130,7 +130,7 @@ export const Answer = memo(
 					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id))} />
 					${said && html`<${Thumbs} message=${said} conversation=${conversation} />`}
 					${turnId && html`<${IconButton} icon="info" label=${t("message.why")} onClick=${() => onWhy(turnId)} />`}
-					${messages[0] && html`<time datetime=${messages[0].created_at}>${time(messages[0].created_at)}</time>`}
+					${messages[0] && html`<time datetime=${messages[0].created_at}>${moment(messages[0].created_at)}</time>`}
 				</div>`
 			}
 		</article>`;

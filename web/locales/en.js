@@ -87,7 +87,7 @@ export const words = {
 
 	"code.copy": "Copy code", "code.label": "Code", "code.labelIn": "Code in {language}",
 
-	"table.label": "Table",
+	"table.label": "Table", "task.done": "Done:", "task.open": "To do:",
 
 	"passage.title": "Source {number}", "passage.document": "In {name}",
 	"passage.wholeDocument": "Show the whole document",
@@ -270,7 +270,7 @@ export const words = {
 	"assistants.untrusted.ask": "Ask the person first", "assistants.untrusted.refuse": "Refuse them",
 	"assistants.untrusted.allow": "Allow them", "assistants.sharing": "Sharing",
 	"assistants.share.hint": "Members can use it. Admins can edit it.",
-	"assistants.public.hint": "Anyone with the link can use it, without an account.",
+	"assistants.public.hint": "Anyone can use it without an account, through the widget on a web page.",
 	"assistants.guestFiles": "Let guests upload files", "assistants.guestMemory": "Remember guests",
 	"assistants.origins": "Allowed websites",
 	"assistants.origins.hint": "One per line, such as https://example.com. Leave empty to allow all.",

@@ -67,7 +67,7 @@ export const words = {
 
 	"code.copy": "复制此代码", "code.label": "代码", "code.labelIn": "{language} 代码",
 
-	"table.label": "表格",
+	"table.label": "表格", "task.done": "已完成：", "task.open": "待办：",
 
 	"passage.title": "来源 {number}", "passage.document": "出自 {name}", "passage.wholeDocument": "显示整个文档",
 	"passage.gone": "文档已不存在，或您无权阅读。这是当时提供给助手的段落。", "passage.cut": "仅显示段落前后的部分。",
@@ -193,7 +193,7 @@ export const words = {
 	"assistants.defaultPrompt": "附加组织的提示词", "assistants.untrusted": "谨慎",
 	"assistants.untrusted.label": "读过陌生人的文本后，可能造成损害的调用", "assistants.untrusted.ask": "先询问用户",
 	"assistants.untrusted.refuse": "拒绝", "assistants.untrusted.allow": "允许", "assistants.sharing": "谁可以使用",
-	"assistants.share.hint": "他们可以使用；管理员可以修改。", "assistants.public.hint": "任何有其地址的人无需账号即可提问。",
+	"assistants.share.hint": "他们可以使用；管理员可以修改。", "assistants.public.hint": "任何人无需账号，即可通过网页上的小组件提问。",
 	"assistants.guestFiles": "访客可以发送文件", "assistants.guestMemory": "记住访客", "assistants.origins": "可嵌入的网页",
 	"assistants.origins.hint": "每行一个，如 https://example.com。留空：全部。", "assistants.embed": "嵌入网页",
 	"assistants.tools": "工具", "assistants.tools.about": "它可以调用的服务。更改立即生效。",

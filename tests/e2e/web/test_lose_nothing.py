@@ -100,6 +100,21 @@ def test_a_question_that_could_not_be_sent_is_sent_by_trying_again_once(visit, p
     assert len(person.stored(here.chat_id, "human")) == 1
 
 
+def test_what_tells_that_one_is_offline_covers_nothing(visit):
+    here = visit().open()
+    here.composer.wait_for()
+    here.context.set_offline(True)
+    banner = here.sees("You are offline.").bounding_box()
+    brand = here.page.locator(".brand").bounding_box()
+    assert banner is not None
+    assert brand is not None
+    assert banner["y"] + banner["height"] <= brand["y"]
+    assert here.page.evaluate(
+        "document.querySelector('.frame').getBoundingClientRect().bottom <= innerHeight"
+    )
+    here.is_accessible()
+
+
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["online again", "reloaded"])
 def test_a_question_that_found_no_network_is_sent_by_itself(visit, person, is_reloaded):
     here = visit()

@@ -365,6 +365,34 @@ def test_thumbs_are_kept_with_a_reason(visit, person):
     here.page.locator("[aria-pressed=true]").wait_for(state="detached")
 
 
+def test_tasks_have_boxes(visit, person):
+    here = visit()
+    here.open_chat(
+        person.import_chat(
+            "Tasks", "What is left?", "- [x] Bleed it\n- [ ] Close *it*\n- [link](https://a.org)"
+        )
+    )
+    items = here.answer.locator("li")
+    expect(items).to_have_text(["☑Bleed it", "☐Close it", "link"])
+    here.page.get_by_role("img", name="Done:").wait_for()
+    here.is_accessible()
+
+
+def test_a_quote_from_right_to_left_stands_off_its_bar(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Quote", "مرحبا", "مرحبا\n\n> اقتباس"))
+    quote = here.answer.locator("blockquote")
+    assert quote.evaluate("(quote) => getComputedStyle(quote).paddingRight") == "16px"
+
+
+def test_times_are_written_as_where_the_person_is(visit, person):
+    chat_id = person.import_chat("Times", "When?", "Now.")
+    for locale, pattern in (("en-GB", r"^\d\d:\d\d$"), ("en-US", r"^\d{1,2}:\d\d\s[AP]M$")):
+        here = visit(locale=locale)
+        here.open_chat(chat_id)
+        expect(here.answer.locator("time")).to_have_text(re.compile(pattern))
+
+
 def test_a_text_from_right_to_left_is_set_so(visit, person):
     here = visit()
     here.open_chat(person.import_chat("Right", "مرحبا", "مرحبا بالعالم\n\nAnd in English."))
