@@ -44,6 +44,23 @@ def test_a_chat_that_is_older_than_the_list_keeps_its_name_and_the_list_grows(vi
     here.is_accessible()
 
 
+def test_a_name_has_the_whole_line_until_its_menu_is_wanted(visit, person):
+    person.import_chat(
+        "A name that is longer than the line that it stands on, and goes on", "A", "B"
+    )
+    here = visit().open()
+    line, name = (
+        here.page.locator(".chat-link").first,
+        here.page.locator(".chat-link a > span").first,
+    )
+    widths = []
+    for place in (here.composer, line):
+        place.hover()
+        widths.append(name.bounding_box()["width"])
+    assert widths[0] > widths[1] + 20
+    assert widths[0] > line.bounding_box()["width"] - 24
+
+
 def test_half_of_the_side_bar_of_a_laptop_is_for_chats(visit):
     here = visit().open()
     box = here.page.locator(".sidebar-scroll")
