@@ -11,6 +11,7 @@ import { keep, recall } from "./storage.js";
 /** @type {Record<string, { name: string, load: () => Promise<{ words: Catalogue }> }>} */
 export const LANGUAGES = {
 	en: { name: "English", load: () => Promise.resolve({ words: english }) },
+	de: { name: "Deutsch", load: () => import("../locales/de.js") },
 	zh: { name: "中文", load: () => import("../locales/zh.js") },
 };
 

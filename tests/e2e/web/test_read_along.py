@@ -131,6 +131,22 @@ def test_a_chinese_browser_is_spoken_to_in_chinese(visit):
     here.page.get_by_role("heading", name="登录").wait_for()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_german_browser_is_spoken_to_in_german_and_its_long_words_fit(visit, width):
+    here = visit(locale="de-DE", viewport={"width": width, "height": 844}).open()
+    here.sees("Was möchten Sie wissen?")
+    if width == 390:
+        here.button("Seitenleiste öffnen").click()
+    places = here.page.locator(".pages a")
+    expect(places).to_have_count(6)
+    assert places.evaluate_all("(all) => all.every((a) => a.scrollWidth <= a.clientWidth)")
+    here.is_accessible()
+    here.link("Verbrauch").click()
+    dates = here.page.locator("input[type=date]")
+    dates.last.wait_for()
+    assert dates.last.evaluate("(input) => input.getBoundingClientRect().right <= innerWidth - 16")
+
+
 def test_a_failure_is_told_in_chinese(visit, person):
     here = visit(locale="zh-CN")
     person.assistant("Failing", model="fake-401")
