@@ -82,6 +82,7 @@ function tasks(state) {
 		const box = new state.Token("task", "", 0);
 		box.meta = found[1] !== " ";
 		token.children?.unshift(box);
+		state.tokens[at - 2].attrSet("class", "has-box");
 	});
 }
 

@@ -375,6 +375,7 @@ def test_tasks_have_boxes(visit, person):
     items = here.answer.locator("li")
     expect(items).to_have_text(["☑Bleed it", "☐Close it", "link"])
     here.page.get_by_role("img", name="Done:").wait_for()
+    assert items.first.evaluate("(item) => getComputedStyle(item).listStyleType") == "none"
     here.is_accessible()
 
 
