@@ -260,6 +260,22 @@ def test_a_guest_judges_an_answer_and_takes_it_back(guest, chat):
     assert not Feedback.objects.exists()
 
 
+def test_a_guests_thumb_counts_with_the_assistants_and_against_the_guests_rate(
+    alice, guest, chat, settings
+):
+    settings.AMBER_RATE_GUEST = 1
+    answer = say(chat, "Hello", role="assistant", assistant=guest.assistant)
+    client, address = api(key=guest.token), of(guest, f"messages/{answer.pk}/feedback/")
+    given = [client.put(address, {"value": value}) for value in ("up", "down")]
+    assert [each.status_code for each in given] == [200, 429]
+    assert given[1].json()["error"]["code"] == "rate_limited"
+    (total,) = api(alice).get("/api/v1/feedback/totals/").json()["results"]
+    assert total["assistant"]["id"] == str(guest.assistant.pk)
+    assert (total["up"], total["down"]) == (1, 0)
+    (listed,) = api(alice).get("/api/v1/feedback/").json()["results"]
+    assert (listed["user_id"], listed["value"]) == (None, "up")
+
+
 # -- Turns ---------------------------------------------------------------------------------------
 
 

@@ -274,6 +274,11 @@ Second line: https://example.com/a_(b).
 <script>window.bad = 1</script>
 ```
 
+| Kind | Age |
+|:--|---:|
+| <i>succinite</i> | 45 |
+a | b
+
 > quoted
 """
     + ">" * 5_000
@@ -309,6 +314,8 @@ def test_answers_become_text_and_links_and_load_nothing(visit):
     expect(log.locator("strong")).to_have_text(["resin", "bold"])
     expect(log.locator("pre")).to_have_text("<script>window.bad = 1</script>")
     expect(log.locator(".said > ul > li")).to_have_count(3)
+    expect(log.locator("th")).to_have_text(["Kind", "Age"])
+    expect(log.locator("td")).to_have_text(["<i>succinite</i>", "45", "a", "b"])
     assert log.locator("ul ol li").inner_text() == "inner"
     assert log.locator(".sources li").all_inner_texts() == ["[1] resins.pdf, p. 3", "[2] Page"]
 

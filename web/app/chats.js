@@ -31,9 +31,9 @@ export const nameOf = ({ name }) =>
 /** @param {string} id */
 export const chatOf = (id) => known.value.get(id);
 
-/** @param {Chat[]} changed @param {boolean} [isWhole] */
-function take(changed, isWhole) {
-	const next = new Map(isWhole ? [] : known.value);
+/** @param {Chat[]} changed */
+function take(changed) {
+	const next = new Map(known.value);
 	for (const chat of changed) next.set(chat.id, chat);
 	known.value = next;
 }
@@ -49,7 +49,7 @@ async function newest() {
 export async function loadChats() {
 	try {
 		const { page, rows } = await newest();
-		take(rows, true);
+		take(rows); // beside the chat that is open, which may be older than all of these
 		older.value = page.next;
 		listState.value = "ready";
 	} catch (error) {
@@ -58,18 +58,27 @@ export async function loadChats() {
 	}
 }
 
+/** @type {Promise<void> | null} */
+let loadingOlder = null;
+
 export async function loadOlder() {
-	if (!older.value) return;
-	const page = await get(older.value);
+	if (older.value) loadingOlder ??= loadPage(older.value).finally(() => (loadingOlder = null));
+	await loadingOlder;
+}
+
+/** @param {string} address */
+async function loadPage(address) {
+	const page = await get(address);
+	if (older.value !== address) return; // another list is shown meanwhile
 	older.value = page.next;
 	take(page.results);
 }
 
-/** Look for what is new, without forgetting the older pages. What is gone from the newest page goes. */
+/** Look for what is new, without forgetting the older pages and the other list. What is gone from the newest page goes. */
 export async function refreshChats() {
 	const { page, rows } = await newest();
 	const oldest = page.results.at(-1)?.updated_at ?? "";
-	const kept = new Map([...known.value].filter(([, chat]) => page.next && chat.updated_at < oldest));
+	const kept = new Map([...known.value].filter(([, chat]) => Boolean(chat.archived) !== showsArchived.value || (page.next && chat.updated_at < oldest)));
 	for (const chat of rows) kept.set(chat.id, chat);
 	known.value = kept;
 	if (!page.next) older.value = null;

@@ -50,9 +50,11 @@ export class Conversation {
 		this.loadingOlder = null;
 		this.live = signal(/** @type {Live | null} */ (null));
 		this.pending = signal(/** @type {Pending | null} */ (null));
-		/** How the last turn of the branch ended, if not well. */
+		/** How the last turn of the branch ended, if not well; with the code `cancelled` if it was stopped. */
 		this.failure = signal(/** @type {(TurnError & { questionId: string | null }) | null} */ (null));
 		this.isBusy = computed(() => this.live.value !== null || (this.pending.value !== null && !this.pending.value.error));
+		/** The question is to be stopped as soon as the server has taken it. */
+		this.isStopWanted = false;
 		/** @type {AbortController | null} */
 		this.watching = null;
 		/** @type {Live | null} */
@@ -141,6 +143,7 @@ export class Conversation {
 		});
 		if (!turn) return;
 		if (["queued", "running", "waiting"].includes(turn.status)) this.watch(turn.id, question.id);
+		else if (turn.status === "cancelled") this.failure.value = { code: "cancelled", message: "", questionId: question.id };
 		else this.failure.value = turn.error ? { ...turn.error, questionId: question.id } : null;
 	}
 
@@ -166,9 +169,12 @@ export class Conversation {
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
 			this.pending.value = { ...pending, error };
-			keep(`pending.${this.id}`, null);
+			// What no server has refused is sent again, over reloads, too.
+			if (error.status) keep(`pending.${this.id}`, null);
 			if (error.code === "turn_in_progress" && error.turnId) this.watch(error.turnId, null);
+			this.isStopWanted = false;
 		}
+		if (this.isStopWanted) await this.stop();
 	}
 
 	/** @param {any} posted @param {Pending | null} pending */
@@ -194,11 +200,13 @@ export class Conversation {
 	withdraw() {
 		const pending = this.pending.value;
 		this.pending.value = null;
+		keep(`pending.${this.id}`, null);
 		return pending;
 	}
 
 	async stop() {
 		const turn = this.live.value;
+		this.isStopWanted = !turn && this.isBusy.value;
 		if (!turn) return;
 		if (this.folded) this.folded.isStopping = true;
 		this.live.value = { ...turn, isStopping: true };
@@ -304,8 +312,7 @@ export class Conversation {
 			this.live.value = null;
 			if (page) this.takeTail(page);
 			else this.messages.value = withMessages(this.messages.value, folded.messages);
-			const isBad = last.event === "turn.failed" || last.event === "turn.incomplete";
-			this.failure.value = isBad ? { code: last.code, message: last.message, retryable: last.retryable ?? true, questionId: folded.questionId } : null;
+			this.failure.value = failureOf(last, folded.questionId);
 		});
 		if (shown.value === this.id) announceEnd(last, folded);
 		get(`chats/${this.id}/`).then(noteChat, () => {});
@@ -343,6 +350,13 @@ function foldMore(folded, event) {
 	} else if (event.event === "turn.restarted") calls.clear();
 }
 
+/** @param {any} last the turn's last event @param {string | null} questionId */
+function failureOf(last, questionId) {
+	if (last.event === "turn.cancelled") return { code: "cancelled", message: "", questionId };
+	if (last.event !== "turn.failed" && last.event !== "turn.incomplete") return null;
+	return { code: last.code, message: last.message, retryable: last.retryable ?? true, questionId };
+}
+
 /** @param {any} last @param {Live} folded */
 function announceEnd(last, folded) {
 	if (last.event === "turn.cancelled") return announce(t("answer.stopped"));
@@ -367,6 +381,14 @@ function fileMessage(question, file) {
 /** @type {Map<string, Conversation>} */
 const open = new Map();
 const MOST_OPEN = 12;
+
+// What found no network is sent as soon as there is one; Amber takes it once.
+addEventListener("online", () => {
+	for (const each of open.values()) {
+		const pending = each.pending.peek();
+		if (pending?.error?.status === 0) each.send(pending);
+	}
+});
 
 /** The chat that is on the screen. */
 export const shown = signal("");

@@ -49,12 +49,12 @@ export function entriesOf(messages, live) {
 	}
 	endAnswer();
 	for (const message of files) entries.push({ kind: "note", key: message.id, message });
-	if (live) entries.push(answerOf(live.messages.filter((message) => message.role !== "human"), live));
+	if (live) entries.push(answerOf(live.messages.filter((message) => message.role !== "human"), live, messages.findLast((message) => ASKS.has(message.role))));
 	return entries;
 }
 
-/** @param {Message[]} messages @param {import("./conversation.js").Live | null} live @returns {Answer} */
-function answerOf(messages, live) {
+/** @param {Message[]} messages @param {import("./conversation.js").Live | null} live @param {Message} [question] which may name whom it asks @returns {Answer} */
+function answerOf(messages, live, question) {
 	/** @type {Part[]} */
 	const parts = [];
 	/** @type {Map<string, Call>} */
@@ -88,7 +88,7 @@ function answerOf(messages, live) {
 			parts.push({ kind: "text", key: `text-${textsOf(parts)}`, text: live.text[step] ?? "", reasoning: live.reasoning[step] ?? "", isGrowing: true, message: null });
 	}
 	const turnId = live?.id ?? messages[0]?.turn_id ?? null;
-	const author = messages.findLast((message) => message.assistant)?.assistant?.name ?? "";
+	const author = (messages.findLast((message) => message.assistant) ?? question)?.assistant?.name ?? "";
 	return { kind: "answer", key: turnId ? `turn-${turnId}` : messages[0].id, turnId, messages, parts, passages: [...passages.values()], author, live };
 }
 

@@ -11,6 +11,7 @@ import { keep, recall } from "./storage.js";
 /** @type {Record<string, { name: string, load: () => Promise<{ words: Catalogue }> }>} */
 export const LANGUAGES = {
 	en: { name: "English", load: () => Promise.resolve({ words: english }) },
+	de: { name: "Deutsch", load: () => import("../locales/de.js") },
 	zh: { name: "中文", load: () => import("../locales/zh.js") },
 };
 
@@ -20,6 +21,8 @@ const preferred = () => [recall("locale", ""), ...navigator.languages].map(known
 
 export const locale = signal("en");
 const catalogue = signal(/** @type {Catalogue} */ (english));
+/** The language as it is written where the person is: days stand before months in Britain. */
+const region = computed(() => navigator.languages.find((each) => known(each) === locale.value) ?? locale.value);
 const plural = computed(() => new Intl.PluralRules(locale.value));
 
 /** @param {string} [chosen] */
@@ -32,6 +35,9 @@ export async function useLocale(chosen) {
 	document.documentElement.lang = name === "zh" ? "zh-Hans" : name;
 }
 
+/** @param {string} text @returns {text is Key} */
+export const isKey = (text) => text in english;
+
 /**
  * The words for a key, with `{name}` replaced by what is given, `{platform}` by the installation's name; `count` chooses among plurals.
  * @param {Key} key
@@ -42,16 +48,18 @@ export function t(key, given = {}) {
 	const text = typeof found === "string" ? found : (found[plural.value.select(Number(given.count))] ?? found.other ?? key);
 	return text.replace(/\{(\w+)\}/g, (whole, name) => {
 		const value = name === "platform" ? config.name : given[name];
-		return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(locale.value) : value;
+		return value === undefined ? whole : typeof value === "number" ? value.toLocaleString(region.value) : value;
 	});
 }
 
 /** @param {string | Date} time @param {Intl.DateTimeFormatOptions} [how] */
-export const date = (time, how = { dateStyle: "medium" }) => new Intl.DateTimeFormat(locale.value, how).format(new Date(time));
+export const date = (time, how = { dateStyle: "medium" }) => new Intl.DateTimeFormat(region.value, how).format(new Date(time));
 /** @param {string | Date} time */
 export const time = (time) => date(time, { dateStyle: "medium", timeStyle: "short" });
+/** Of today the time alone. @param {string} at */
+export const moment = (at) => (new Date(at).toDateString() === new Date().toDateString() ? date(at, { timeStyle: "short" }) : time(at));
 /** @param {number} value @param {Intl.NumberFormatOptions} [how] */
-export const number = (value, how) => new Intl.NumberFormat(locale.value, how).format(value);
+export const number = (value, how) => new Intl.NumberFormat(region.value, how).format(value);
 
 /** @param {number} bytes */
 export function size(bytes) {

@@ -8,7 +8,7 @@ import { signal } from "@preact/signals";
 
 /** @typedef {{ kind: "html", html: string, hasMath: boolean } | { kind: "code", code: string, language: string }} Block */
 /** @typedef {{ blocks: Block[], source: string, starts: number[], headings: number[][], env: Env }} Parsed */
-/** @typedef {{ numbers: Set<number>, label: (number: number) => string, table: string, references?: Record<string, unknown> }} Env */
+/** @typedef {{ numbers: Set<number>, label: (number: number) => string, table: string, done: string, open: string, references?: Record<string, unknown> }} Env */
 /** @typedef {import("markdown-it").default} MarkdownIt */
 
 /** @type {import("@preact/signals").Signal<{ md: MarkdownIt, purify: import("dompurify").DOMPurify } | null>} */
@@ -38,6 +38,7 @@ const SAFE_LINK = /^(https?:|mailto:)/i;
 function configure(md) {
 	md.validateLink = (address) => SAFE_LINK.test(address);
 	md.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+	md.core.ruler.after("inline", "task", tasks);
 	md.inline.ruler.before("link", "citation", citation);
 	md.inline.ruler.before("escape", "math", inlineMath);
 	md.block.ruler.before("fence", "math", blockMath, { alt: ["paragraph", "blockquote", "list"] });
@@ -62,9 +63,27 @@ function configure(md) {
 		};
 	rules.cite = (tokens, at, _options, env) =>
 		`<button type="button" class="cite" data-cite="${tokens[at].meta}" aria-label="${md.utils.escapeHtml(env.label(tokens[at].meta))}">${tokens[at].meta}</button>`;
+	rules.task = (tokens, at, _options, env) => {
+		const { meta } = tokens[at];
+		return `<span class="task" role="img" aria-label="${md.utils.escapeHtml(meta ? env.done : env.open)}">${meta ? "☑" : "☐"}</span>`;
+	};
 	rules.math = (tokens, at) => `<span class="math" data-display="${tokens[at].meta ? 1 : ""}">${md.utils.escapeHtml(tokens[at].content)}</span>`;
 	rules.math_block = (tokens, at) => `<p class="math-block"><span class="math" data-display="1">${md.utils.escapeHtml(tokens[at].content)}</span></p>`;
 	return md;
+}
+
+/** `- [x] …`: the box of a task that is done, or is not. @type {import("markdown-it/lib/parser_core.mjs").RuleCore} */
+function tasks(state) {
+	state.tokens.forEach((token, at) => {
+		const first = token.children?.[0];
+		const found = state.tokens[at - 2]?.type === "list_item_open" && first?.type === "text" && /^\[([ xX])\]\s/.exec(first.content);
+		if (!found) return;
+		first.content = first.content.slice(found[0].length);
+		const box = new state.Token("task", "", 0);
+		box.meta = found[1] !== " ";
+		token.children?.unshift(box);
+		state.tokens[at - 2].attrSet("class", "has-box");
+	});
 }
 
 /** `[3]`, where the answer has a source of that number. @type {import("markdown-it/lib/parser_inline.mjs").RuleInline} */

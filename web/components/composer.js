@@ -6,7 +6,7 @@ import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
 import { keep, recall } from "../app/storage.js";
-import { Icon, IconButton, note, wordsOf } from "./ui.js";
+import { focusComposer, hasDrawnKeyboard, Icon, IconButton, isSending, note, wordsOf } from "./ui.js";
 
 /**
  * @param {object} props
@@ -72,7 +72,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		onSend(content, { assistantId: mentioned?.id ?? null, files: files.take() });
 		write("");
 		setMentioned(null);
-		box.current?.focus();
+		focusComposer();
 	};
 	/** @param {KeyboardEvent} event */
 	const onKeyDown = (event) => {
@@ -92,7 +92,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 				return setMention(null);
 			}
 		}
-		if (event.key === "Enter" && !event.shiftKey) {
+		if (isSending(event)) {
 			event.preventDefault();
 			send();
 		}
@@ -123,7 +123,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	};
 	const stop = () => {
 		onStop();
-		box.current?.focus();
+		focusComposer();
 	};
 	const isOpen = mention !== null && found.length > 0;
 	return html`<form
@@ -171,7 +171,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 					<${IconButton} icon="close" label=${t("composer.asksNot", { name: mentioned.name })} onClick=${() => setMentioned(null)} /></p>`
 			}
 			<textarea
-				id="composer" ref=${box} data-focus="" rows="1" dir="auto" value=${text} placeholder=${asks ? t("composer.placeholder", { name: asks }) : t("composer.placeholder.bare")}
+				id="composer" ref=${box} data-focus=${hasDrawnKeyboard() ? undefined : ""} rows="1" dir="auto" value=${text} placeholder=${asks ? t("composer.placeholder", { name: asks }) : t("composer.placeholder.bare")}
 				aria-label=${t("composer.label")} aria-describedby="composer-hint" aria-autocomplete="list" aria-controls=${isOpen ? "mentions" : undefined}
 				aria-activedescendant=${isOpen ? `mention-${mention.at}` : undefined}
 				onInput=${onInput} onKeyDown=${onKeyDown} onPaste=${onPaste}

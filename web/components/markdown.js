@@ -21,7 +21,7 @@ export const Markdown = memo(
 		const numbers = new Set(passages.map((each) => each.number));
 		/** @param {number} number */
 		const label = (number) => t("answer.source", { number, name: passages.find((each) => each.number === number)?.document.name ?? "" });
-		const parsed = parse(text, { numbers, label, table: t("table.label") }, before.current);
+		const parsed = parse(text, { numbers, label, table: t("table.label"), done: t("task.done"), open: t("task.open") }, before.current);
 		before.current = parsed;
 		/** @param {MouseEvent} event */
 		const onClick = (event) => {

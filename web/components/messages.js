@@ -1,13 +1,14 @@
 /* The entries of a conversation: questions, answers, notes. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { assistantOf } from "../app/assistants.js";
 import { queueWords } from "../app/conversation.js";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
-import { size, t, time } from "../app/i18n.js";
+import { moment, size, t } from "../app/i18n.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, copyText, Icon, IconButton } from "./ui.js";
+import { attempt, Button, copyText, Icon, IconButton, isSending } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
@@ -53,7 +54,7 @@ export const Question = memo(
 					<${Siblings} message=${message} conversation=${conversation} />
 					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
 					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />
-					<time datetime=${message.created_at}>${time(message.created_at)}</time>
+					<time datetime=${message.created_at}>${moment(message.created_at)}</time>
 				</div>`
 			}
 		</article>`;
@@ -72,7 +73,7 @@ function Editor({ text: original, onClose, onSend }) {
 	/** @param {KeyboardEvent} event */
 	const onKeyDown = (event) => {
 		if (event.key === "Escape") onClose();
-		else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+		else if (isSending(event)) {
 			event.preventDefault();
 			if (text.trim()) onSend(text);
 		}
@@ -102,13 +103,14 @@ export const Answer = memo(
 	/** @param {{ entry: AnswerEntry, around: Around }} props */
 	function Answer({ entry, around }) {
 		const { conversation, onCite, onWhy } = around;
-		const { live, parts, passages, author, turnId, messages } = entry;
+		const { live, parts, passages, turnId, messages } = entry;
+		const author = entry.author || (live && assistantOf(conversation.chat?.assistant_id)?.name) || t("message.someAssistant");
 		const text = textOf(entry);
 		const isSilent = live && !live.waiting.length && !parts.some((part) => part.kind === "text" && part.isGrowing && (part.text || part.reasoning)) && !live.calls.size;
 		const cited = passages.filter((passage) => text.includes(`[${passage.number}]`));
 		const said = messages.filter((message) => message.role === "assistant").at(-1);
-		return html`<article class=${`answer ${live ? "live" : ""}`} tabindex="-1" aria-label=${t("message.assistant", { name: author || t("message.someAssistant") })} aria-busy=${live ? "true" : "false"}>
-			<p class="author" aria-hidden="true"><span class="drop"></span>${author || t("message.someAssistant")}</p>
+		return html`<article class=${`answer ${live ? "live" : ""}`} tabindex="-1" aria-label=${t("message.assistant", { name: author })} aria-busy=${live ? "true" : "false"}>
+			<p class="author" aria-hidden="true"><span class="drop"></span>${author}</p>
 			${parts.map((part) => {
 				if (part.kind === "call") return html`<${ToolCard} key=${part.key} call=${part.call} conversation=${conversation} />`;
 				if (part.kind === "file") return html`<${Attachment} key=${part.key} message=${part.message} />`;
@@ -128,7 +130,7 @@ export const Answer = memo(
 					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id))} />
 					${said && html`<${Thumbs} message=${said} conversation=${conversation} />`}
 					${turnId && html`<${IconButton} icon="info" label=${t("message.why")} onClick=${() => onWhy(turnId)} />`}
-					${messages[0] && html`<time datetime=${messages[0].created_at}>${time(messages[0].created_at)}</time>`}
+					${messages[0] && html`<time datetime=${messages[0].created_at}>${moment(messages[0].created_at)}</time>`}
 				</div>`
 			}
 		</article>`;

@@ -10,6 +10,7 @@ import { date, t } from "../app/i18n.js";
 import { current, navigate } from "../app/router.js";
 import { ROUTES } from "../app/routes.js";
 import { me, organizations, signOut, switchOrganization } from "../app/session.js";
+import { Marked, questionWords } from "./marked.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Icon, IconButton, Menu, note } from "./ui.js";
 
 /** @typedef {import("../app/chats.js").Chat} Chat */
@@ -71,6 +72,14 @@ const ownLogo = () => html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="tr
 /** @param {{ onNavigate: () => void }} props */
 function Chats({ onNavigate }) {
 	const groups = byDay(store.chats.value);
+	const end = useRef(/** @type {HTMLElement | null} */ (null));
+	const hasOlder = store.hasOlder.value;
+	useEffect(() => {
+		if (!end.current) return;
+		const observer = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && attempt(store.loadOlder), { rootMargin: "400px" });
+		observer.observe(end.current);
+		return () => observer.disconnect();
+	}, [hasOlder, store.chats.value.length]);
 	if (store.listState.value === "failed") return html`<${Failure} error=${new Error(t("chats.failed"))} onAgain=${() => attempt(store.loadChats)} />`;
 	const archive = html`<p class="archive-link"><button type="button" class="link" onClick=${() => ((store.showsArchived.value = !store.showsArchived.value), attempt(store.loadChats))}>
 		${t(store.showsArchived.value ? "chats.hideArchived" : "chats.showArchived")}
@@ -84,7 +93,7 @@ function Chats({ onNavigate }) {
 				<ul>${chats.map((chat) => html`<${ChatLink} key=${chat.id} chat=${chat} onNavigate=${onNavigate} />`)}</ul>
 			</section>`,
 		)}
-		${store.hasOlder.value && html`<p><button type="button" class="link" onClick=${() => attempt(store.loadOlder)}>${t("chats.showOlder")}</button></p>`}
+		${hasOlder && html`<p ref=${end}><button type="button" class="link" onClick=${() => attempt(store.loadOlder)}>${t("chats.showOlder")}</button></p>`}
 		${archive}
 	</div>`;
 }
@@ -185,6 +194,7 @@ function Results({ words, onNavigate }) {
 	}, [words]);
 	if (error) return html`<${Failure} error=${error} />`;
 	if (!found) return html`<p class="dim none"><span class="dots" aria-hidden="true"></span></p>`;
+	const sought = questionWords(words);
 	const nothing = !found.named.length && !found.said.length;
 	return html`<div class="results">
 		${nothing && html`<p class="dim none">${t("chats.nothingFound")}</p>`}
@@ -195,7 +205,7 @@ function Results({ words, onNavigate }) {
 				<ul>
 					${found.said.map(
 						({ chat, message }) => html`<li key=${message.id} class="hit">
-							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${store.nameOf(chat)}</span><span class="hit-text" dir="auto">${around(message.content, words)}</span><span class="dim">${date(message.created_at)}</span></a>
+							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${store.nameOf(chat)}</span><span class="hit-text" dir="auto"><${Marked} text=${around(message.content, words)} words=${sought} /></span><span class="dim">${date(message.created_at)}</span></a>
 						</li>`,
 					)}
 				</ul>`

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { html } from "../app/html.js";
 import { duration, t } from "../app/i18n.js";
 import { Attachment } from "./messages.js";
-import { attempt, Button, Icon } from "./ui.js";
+import { attempt, Button, focusComposer, Icon } from "./ui.js";
 
 /** @param {string} text meant to be JSON, not promised */
 function pretty(text) {
@@ -43,7 +43,7 @@ function Approval({ call, conversation }) {
 	/** @param {boolean} isAllowed */
 	const decide = async (isAllowed) => {
 		setSent(true);
-		document.getElementById("composer")?.focus(); // the button takes no focus any more, and is soon gone
+		focusComposer(); // the button takes no focus any more, and is soon gone
 		if (!(await attempt(() => conversation.approve({ [call.call_id]: isAllowed })))) setSent(false);
 	};
 	return html`<section class="approval" role="group" aria-label=${t("approval.title")}>

@@ -5,7 +5,7 @@ import { announce } from "../app/announce.js";
 import { ApiError } from "../app/api.js";
 import { config } from "../app/config.js";
 import { html } from "../app/html.js";
-import { t } from "../app/i18n.js";
+import { isKey, t, time } from "../app/i18n.js";
 
 const PATHS = {
 	add: "M12 5v14M5 12h14",
@@ -78,7 +78,14 @@ export function wordsOf(error) {
 	if (error.code === "sign_up_closed") return t("error.signUpClosed");
 	if (error.code === "rate_limited" && error.retryAfter) return t("error.rateLimited", { count: Math.ceil(error.retryAfter) });
 	if (error.code === "other" && error.status >= 500) return t("error.server");
-	return error.message;
+	return codeWords(error);
+}
+
+/** What a code of docs/errors.md means, in the person's language; of one without words, what the server said. @param {{ code: string, message: string }} error */
+export function codeWords({ code, message }) {
+	const key = `error.code.${code}`;
+	const said = message.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, time);
+	return isKey(key) ? t(key, { message: said }) : said;
 }
 
 /** What stands in the place of something that failed. @param {{ error: unknown, onAgain?: () => void }} props */
@@ -170,6 +177,18 @@ export const Confirm = ({ title, text, yes, onYes, onClose, isDangerous }) => ht
 		<${Button} kind=${isDangerous ? "danger" : "primary"} onClick=${() => (onClose(), onYes())}>${yes}<//>
 	</div>
 <//>`;
+
+// -- Writing --
+
+/** Where the keyboard is drawn on the screen, over what is to be read, and has no Shift+Enter. */
+const TOUCH = matchMedia("(hover: none) and (pointer: coarse)");
+export const hasDrawnKeyboard = () => TOUCH.matches;
+
+/** Ready to write again; a drawn keyboard comes only to whoever asks for it. */
+export const focusComposer = () => document.getElementById(TOUCH.matches ? "content" : "composer")?.focus({ preventScroll: true });
+
+/** Whether this key sends what is written. On a drawn keyboard Enter is a new line, since it has no other. @param {KeyboardEvent} event */
+export const isSending = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && (!TOUCH.matches || event.ctrlKey || event.metaKey);
 
 // -- Menus --
 

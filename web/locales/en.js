@@ -67,6 +67,7 @@ export const words = {
 	"message.system": "Instruction", "message.fileGone": "This file is no longer stored",
 
 	"answer.thinking": "Thinking…", "answer.complete": "The answer is complete.", "answer.stopped": "Stopped.",
+	"answer.wasStopped": "This answer was stopped.",
 	"answer.stopping": "Stopping…", "answer.lost": "Connection lost. The answer continues when you are back online…",
 	"answer.queued": { one: "Waiting: {count} question from your organization is ahead of yours.", other: "Waiting: {count} questions from your organization are ahead of yours." },
 	"answer.queued.next": "Waiting: your question is next in your organization.",
@@ -86,7 +87,7 @@ export const words = {
 
 	"code.copy": "Copy code", "code.label": "Code", "code.labelIn": "Code in {language}",
 
-	"table.label": "Table",
+	"table.label": "Table", "task.done": "Done:", "task.open": "To do:",
 
 	"passage.title": "Source {number}", "passage.document": "In {name}",
 	"passage.wholeDocument": "Show the whole document",
@@ -166,6 +167,23 @@ export const words = {
 	"error.server": "Something went wrong. Try again in a moment.",
 	"error.rateLimited": { one: "Too many requests. Try again in {count} second.", other: "Too many requests. Try again in {count} seconds." },
 	"error.signUpClosed": "You need an invitation to sign up with this email address.",
+
+	// By the codes of docs/errors.md. English keeps the server's own words where they say more.
+	"error.code.provider_unavailable": "The model is not available right now. Try again in a moment.",
+	"error.code.provider_rate_limited": "The model is too busy right now. Try again in a moment.",
+	"error.code.provider_timeout": "The model did not answer in time.",
+	"error.code.provider_lost": "The connection to the model was lost in the middle of the answer.",
+	"error.code.provider_malformed": "The model sent an answer that could not be read.",
+	"error.code.provider_rejected": "The model refused this request.",
+	"error.code.provider_auth": "The model provider refused the key of {platform}, or wants to be paid. Tell an administrator.",
+	"error.code.context_too_long": "This chat is too long for the model. Start a new one.",
+	"error.code.worker_lost": "This answer was interrupted too often.",
+	"error.code.internal": "Something went wrong. Try again in a moment.",
+	"error.code.budget_exceeded": "{message}", "error.code.queue_full": "{message}",
+	"error.code.too_many_streams": "{message}", "error.code.unavailable": "{message}",
+	"error.code.forbidden": "{message}", "error.code.not_found": "{message}", "error.code.conflict": "{message}",
+	"error.code.too_large": "{message}", "error.code.unsupported_media_type": "{message}",
+	"error.code.no_assistant": "{message}", "error.code.turn_in_progress": "{message}",
 
 	// -- Pages --
 	"edit": "Edit", "create": "Create", "saved": "Saved.", "unsaved": "Unsaved changes",
@@ -252,7 +270,7 @@ export const words = {
 	"assistants.untrusted.ask": "Ask the person first", "assistants.untrusted.refuse": "Refuse them",
 	"assistants.untrusted.allow": "Allow them", "assistants.sharing": "Sharing",
 	"assistants.share.hint": "Members can use it. Admins can edit it.",
-	"assistants.public.hint": "Anyone with the link can use it, without an account.",
+	"assistants.public.hint": "Anyone can use it without an account, through the widget on a web page.",
 	"assistants.guestFiles": "Let guests upload files", "assistants.guestMemory": "Remember guests",
 	"assistants.origins": "Allowed websites",
 	"assistants.origins.hint": "One per line, such as https://example.com. Leave empty to allow all.",

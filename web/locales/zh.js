@@ -51,7 +51,7 @@ export const words = {
 	"message.why": "为何这样回答", "message.branch": "第 {place} 个版本，共 {count} 个", "message.previous": "上一个版本",
 	"message.next": "下一个版本", "message.system": "指令", "message.fileGone": "文件已不再保留",
 
-	"answer.thinking": "正在思考…", "answer.complete": "回答已完成。", "answer.stopped": "已停止。", "answer.stopping": "正在停止…",
+	"answer.thinking": "正在思考…", "answer.complete": "回答已完成。", "answer.stopped": "已停止。", "answer.wasStopped": "此回答已被停止。", "answer.stopping": "正在停止…",
 	"answer.lost": "连接已断开。恢复后回答会继续…",
 	"answer.queued": "正在排队：您的组织还有 {count} 个问题排在前面。", "answer.queued.next": "正在排队：下一个就是您的问题。",
 	"answer.queued.limit": "正在排队：您的组织同时进行的回答已达上限，前面还有 {count} 个问题。",
@@ -67,7 +67,7 @@ export const words = {
 
 	"code.copy": "复制此代码", "code.label": "代码", "code.labelIn": "{language} 代码",
 
-	"table.label": "表格",
+	"table.label": "表格", "task.done": "已完成：", "task.open": "待办：",
 
 	"passage.title": "来源 {number}", "passage.document": "出自 {name}", "passage.wholeDocument": "显示整个文档",
 	"passage.gone": "文档已不存在，或您无权阅读。这是当时提供给助手的段落。", "passage.cut": "仅显示段落前后的部分。",
@@ -122,6 +122,18 @@ export const words = {
 
 	"error.network": "无法连接。网络是否正常？", "error.server": "{platform} 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
+
+	"error.code.provider_unavailable": "模型暂时不可用，请稍后重试。", "error.code.provider_rate_limited": "模型当前过于繁忙，请稍后重试。",
+	"error.code.provider_timeout": "模型没有及时回应。", "error.code.provider_lost": "回答中途与模型的连接断开了。",
+	"error.code.provider_malformed": "模型返回的内容无法读取。", "error.code.provider_rejected": "模型拒绝了此请求。",
+	"error.code.provider_auth": "模型服务商拒绝了 {platform} 的密钥，或要求付费。请告知管理员。",
+	"error.code.context_too_long": "此对话对模型来说过长，请开始新对话。", "error.code.worker_lost": "此回答中断次数过多。",
+	"error.code.internal": "出错了，请稍后重试。", "error.code.budget_exceeded": "额度不足，暂时无法回答。",
+	"error.code.queue_full": "等待回答的问题过多，请稍后再试。", "error.code.too_many_streams": "打开的连接过多，请关闭一些页面后重试。",
+	"error.code.unavailable": "所需的服务暂时不可用，请稍后重试。", "error.code.forbidden": "您没有权限这样做。",
+	"error.code.not_found": "它不存在，或者您无权访问。", "error.code.conflict": "它已被更改或已存在，请刷新后重试。",
+	"error.code.too_large": "内容过大。", "error.code.unsupported_media_type": "不支持这种类型的文件。",
+	"error.code.no_assistant": "请先选择助手。", "error.code.turn_in_progress": "此对话正在回答另一个问题。",
 
 	// -- Pages --
 	"edit": "编辑", "create": "创建", "saved": "已保存。", "unsaved": "尚未保存", "deleted": "“{name}”已删除。",
@@ -181,7 +193,7 @@ export const words = {
 	"assistants.defaultPrompt": "附加组织的提示词", "assistants.untrusted": "谨慎",
 	"assistants.untrusted.label": "读过陌生人的文本后，可能造成损害的调用", "assistants.untrusted.ask": "先询问用户",
 	"assistants.untrusted.refuse": "拒绝", "assistants.untrusted.allow": "允许", "assistants.sharing": "谁可以使用",
-	"assistants.share.hint": "他们可以使用；管理员可以修改。", "assistants.public.hint": "任何有其地址的人无需账号即可提问。",
+	"assistants.share.hint": "他们可以使用；管理员可以修改。", "assistants.public.hint": "任何人无需账号，即可通过网页上的小组件提问。",
 	"assistants.guestFiles": "访客可以发送文件", "assistants.guestMemory": "记住访客", "assistants.origins": "可嵌入的网页",
 	"assistants.origins.hint": "每行一个，如 https://example.com。留空：全部。", "assistants.embed": "嵌入网页",
 	"assistants.tools": "工具", "assistants.tools.about": "它可以调用的服务。更改立即生效。",

@@ -9,7 +9,7 @@ import { navigate } from "../app/router.js";
 import { GroupShares } from "../components/group-shares.js";
 import { Choice, complaints, Tick, useList, useRow } from "../components/lists.js";
 import { Markdown } from "../components/markdown.js";
-import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, IconButton, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, IconButton, isSending, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { fold } from "../shared/fold.js";
 import { follow } from "../shared/follow.js";
 
@@ -211,7 +211,7 @@ function TryOut({ onSave, isNew, id, isChanged }) {
 		}
 		${Boolean(error) && html`<${Failure} error=${error} />`}
 		${!isNew && html`<form class="form" onSubmit=${ask}>
-			<${Field} as="textarea" rows="2" label=${t("try.question")} value=${words} onValue=${setWords} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && ask(event)} dir="auto" />
+			<${Field} as="textarea" rows="2" label=${t("try.question")} value=${words} onValue=${setWords} onKeyDown=${(/** @type {KeyboardEvent} */ event) => isSending(event) && ask(event)} dir="auto" />
 			<div><${Button} kind="primary" icon="send" type="submit" isBusy=${growing !== null}>${t("try.ask")}<//></div>
 		</form>`}
 	</section>`;

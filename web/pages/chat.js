@@ -18,7 +18,7 @@ import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
-import { attempt, Button, copyText, Failure, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
@@ -51,7 +51,7 @@ function NewChat() {
 	useTitle(t("chat.new"));
 	useEffect(() => {
 		shown.value = "";
-		document.getElementById("composer")?.focus();
+		focusComposer();
 	}, []);
 	/** @param {string} text @param {{ assistantId: string | null, files: import("../app/api.js").StoredFile[] }} how */
 	const send = async (text, { assistantId, files }) => {
@@ -65,7 +65,7 @@ function NewChat() {
 		try {
 			const chat = await createChat(asked, key);
 			makeUsual(asked);
-			conversationOf(chat.id).ask(text, { files });
+			attempt(() => conversationOf(chat.id).ask(text, { files }));
 			navigate(`/chats/${chat.id}`, { isQuiet: true });
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
@@ -122,7 +122,7 @@ function OldChat({ id, message }) {
 	useTitle(chat ? nameOf(chat) : t("chat.title"));
 	useEffect(() => {
 		shown.value = id;
-		document.getElementById("composer")?.focus();
+		focusComposer();
 		const ends = [
 			addShortcut({
 				keys: "Mod+Shift+C",
@@ -163,7 +163,7 @@ function OldChat({ id, message }) {
 			draft=${id} asks=${assistant?.name ?? ""} given=${given}
 			isBusy=${conversation.isBusy.value} isStopping=${conversation.live.value?.isStopping}
 			onStop=${() => attempt(() => conversation.stop())}
-			onSend=${(/** @type {string} */ text, /** @type {any} */ how) => conversation.ask(text, how)}
+			onSend=${(/** @type {string} */ text, /** @type {any} */ how) => attempt(() => conversation.ask(text, how))}
 		/>
 		${passage && html`<${PassageDialog} passage=${passage} onClose=${() => setPassage(null)} />`}
 		${why && html`<${WhyDialog} turnId=${why} onClose=${() => setWhy("")} />`}
@@ -185,8 +185,8 @@ const Unsent = ({ pending, onAgain, onEdit }) => html`<article class="question u
 </article>`;
 
 /** @param {{ failure: NonNullable<import("../app/conversation.js").Conversation["failure"]["value"]>, conversation: import("../app/conversation.js").Conversation }} props */
-const TurnFailure = ({ failure, conversation }) => html`<div class="failure turn" role="alert">
-	<p>${failure.message}</p>
+const TurnFailure = ({ failure, conversation }) => html`<div class=${failure.code === "cancelled" ? "stopped" : "failure turn"} role=${failure.code === "cancelled" ? undefined : "alert"}>
+	<p>${failure.code === "cancelled" ? t("answer.wasStopped") : codeWords(failure)}</p>
 	${failure.questionId && html`<${Button} kind="quiet" icon="retry" onClick=${() => attempt(() => conversation.regenerate(/** @type {string} */ (failure.questionId)))}>${t("answer.retry")}<//>`}
 </div>`;
 

@@ -87,6 +87,7 @@ export function markdown(text, depth = 0) {
 			lines.shift();
 			made.append(el("hr"));
 		} else if ((found = ITEM.exec(line))) made.append(list(take, nested, found));
+		else if (line.includes("|") && isRule(lines[1] ?? "")) made.append(table(take((each) => each.includes("|"))));
 		else {
 			const paragraph = el("p");
 			take((each) => each.trim() && !BLOCK.test(each) && !ITEM.test(each)).forEach((each, place) => {
@@ -97,6 +98,16 @@ export function markdown(text, depth = 0) {
 		}
 	}
 	return made;
+}
+
+/** Whether this stands between a table's head and its rows. @param {string} line */
+const isRule = (line) => /^[\s|:-]+$/.test(line) && line.includes("|") && line.includes("-");
+
+/** @param {string[]} lines */
+function table([head, , ...rows]) {
+	/** @param {string} tag @param {string} line */
+	const row = (tag, line) => el("tr", {}, ...line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => inline(el(tag), cell.trim())));
+	return el("div", { className: "table", tabIndex: 0 }, el("table", {}, row("th", head), ...rows.map((each) => row("td", each))));
 }
 
 /**

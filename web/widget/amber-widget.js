@@ -201,6 +201,9 @@ code{font:13px/1.5 ui-monospace,monospace;background:var(--soft);border-radius:4
 pre{background:var(--soft);border-radius:8px;padding:10px 12px;overflow-x:auto}
 pre code{padding:0;white-space:pre}
 blockquote{border-left:3px solid var(--line);padding-left:12px;color:var(--dim)}
+.table{overflow-x:auto;margin:0 0 10px}
+table{border-collapse:collapse}
+th,td{border:1px solid var(--line);padding:4px 9px;text-align:start;vertical-align:top;overflow-wrap:normal}
 hr{border:0;border-top:1px solid var(--line)}
 .thoughts{margin:0 0 10px;font-size:13px;color:var(--dim)}
 .thoughts[open]{border-left:3px solid var(--line);padding-left:12px}

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.browser import expect
+
 pytestmark = pytest.mark.e2e
 
 
@@ -20,6 +22,56 @@ def test_chats_are_listed_by_date_and_linked(visit, person):
     assert here.link("Of today").get_attribute("aria-current") == "page"
 
 
+def test_a_chat_that_is_older_than_the_list_keeps_its_name_and_the_list_grows(visit, person):
+    oldest = person.import_chat("The oldest", "A question", "An answer")
+    for number in range(55):
+        person.import_chat(f"Newer {number}", "A", "B")
+    here = visit()
+
+    def wait(route):
+        """The list comes after the chat."""
+        here.page.wait_for_timeout(500)
+        route.continue_()
+
+    here.page.route(re.compile(r"/chats/\?limit=50"), wait)
+    here.open_chat(oldest)
+    here.link("Newer 54").wait_for()
+    expect(here.page.locator(".chat-name")).to_have_text("The oldest")
+    here.button("Assistant: Marie").wait_for()
+    expect(here.link("Newer 2")).to_have_count(0)
+    here.page.locator(".sidebar-scroll").evaluate("(box) => box.scrollTop = box.scrollHeight")
+    here.link("Newer 2").wait_for()
+    here.is_accessible()
+
+
+def test_a_name_has_the_whole_line_until_its_menu_is_wanted(visit, person):
+    person.import_chat(
+        "A name that is longer than the line that it stands on, and goes on", "A", "B"
+    )
+    here = visit().open()
+    line, name = (
+        here.page.locator(".chat-link").first,
+        here.page.locator(".chat-link a > span").first,
+    )
+    widths = []
+    for place in (here.composer, line):
+        place.hover()
+        widths.append(name.bounding_box()["width"])
+    assert widths[0] > widths[1] + 20
+    assert widths[0] > line.bounding_box()["width"] - 24
+
+
+def test_half_of_the_side_bar_of_a_laptop_is_for_chats(visit):
+    here = visit().open()
+    box = here.page.locator(".sidebar-scroll")
+    box.wait_for()
+    assert box.evaluate("(box) => box.clientHeight") > 400
+    here.link("Settings").click()
+    tabs = here.page.locator(".parts-nav a")
+    tabs.last.wait_for()
+    assert len({each.bounding_box()["y"] for each in tabs.all()}) == 1
+
+
 def test_search_finds_words_in_english_and_chinese(visit, person):
     person.import_chat("Rivers", "Where do rivers end?", "In a delta, mostly.")
     person.import_chat("地理", "长江流经哪些城市？", "重庆、武汉、南京和上海。")
@@ -27,6 +79,7 @@ def test_search_finds_words_in_english_and_chinese(visit, person):
     search = here.page.get_by_role("searchbox", name="Search chats")
     search.fill("delta")
     here.page.locator(".hit").get_by_text("In a delta, mostly.").wait_for()
+    expect(here.page.locator(".hit mark")).to_have_text("delta")
     here.is_accessible()
     search.fill("武汉")
     here.page.locator(".hit").get_by_text("重庆、武汉").wait_for()

@@ -91,13 +91,46 @@ def test_the_network_goes_before_a_question_is_sent(visit):
 def test_a_question_that_could_not_be_sent_is_sent_by_trying_again_once(visit, person):
     here = visit()
     here.open_chat(person.new_chat())
-    here.context.set_offline(True)
+    here.page.route("**/messages/", lambda route: route.abort())
     here.ask(f"Once. {mark(tokens=5)}")
     here.sees("Could not connect.")
-    here.context.set_offline(False)
+    here.page.unroute("**/messages/")
     here.button("Try again").click()
     here.wait_for_end()
     assert len(person.stored(here.chat_id, "human")) == 1
+
+
+def test_what_tells_that_one_is_offline_covers_nothing(visit):
+    here = visit().open()
+    here.composer.wait_for()
+    here.context.set_offline(True)
+    banner = here.sees("You are offline.").bounding_box()
+    brand = here.page.locator(".brand").bounding_box()
+    assert banner is not None
+    assert brand is not None
+    assert banner["y"] + banner["height"] <= brand["y"]
+    assert here.page.evaluate(
+        "document.querySelector('.frame').getBoundingClientRect().bottom <= innerHeight"
+    )
+    here.is_accessible()
+
+
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["online again", "reloaded"])
+def test_a_question_that_found_no_network_is_sent_by_itself(visit, person, is_reloaded):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.page.route("**/messages/", lambda route: route.abort())
+    here.ask(f"By itself. {mark(tokens=5)}")
+    here.sees("Could not connect.")
+    here.page.unroute("**/messages/")
+    if is_reloaded:
+        here.page.reload()
+    else:
+        here.context.set_offline(True)
+        here.context.set_offline(False)
+    here.wait_for_end()
+    assert len(person.stored(here.chat_id, "human")) == 1
+    here.shows_what_is_stored()
 
 
 def test_a_question_whose_answer_was_lost_is_not_asked_twice_after_a_reload(visit, person):

@@ -131,6 +131,30 @@ def test_a_chinese_browser_is_spoken_to_in_chinese(visit):
     here.page.get_by_role("heading", name="登录").wait_for()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_german_browser_is_spoken_to_in_german_and_its_long_words_fit(visit, width):
+    here = visit(locale="de-DE", viewport={"width": width, "height": 844}).open()
+    here.sees("Was möchten Sie wissen?")
+    if width == 390:
+        here.button("Seitenleiste öffnen").click()
+    places = here.page.locator(".pages a")
+    expect(places).to_have_count(6)
+    assert places.evaluate_all("(all) => all.every((a) => a.scrollWidth <= a.clientWidth)")
+    here.is_accessible()
+    here.link("Verbrauch").click()
+    dates = here.page.locator("input[type=date]")
+    dates.last.wait_for()
+    assert dates.last.evaluate("(input) => input.getBoundingClientRect().right <= innerWidth - 16")
+
+
+def test_a_failure_is_told_in_chinese(visit, person):
+    here = visit(locale="zh-CN")
+    person.assistant("Failing", model="fake-401")
+    here.open_chat(person.new_chat("Failing"))
+    here.ask("你好")
+    here.sees("模型服务商拒绝了 Amber 的密钥")
+
+
 def test_composing_chinese_does_not_send(visit, person):
     here = visit()
     here.open_chat(person.new_chat())
@@ -182,3 +206,36 @@ def test_no_page_is_wider_than_its_window(visit, person, width):
             " || each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.className)"
         )
         assert wide == [], path
+
+
+# -- On a phone ------------------------------------------------------------------------------------
+
+TOUCH = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+
+
+def test_enter_on_a_phone_is_a_new_line_and_the_button_sends(visit, person):
+    here = visit(**TOUCH)
+    here.open_chat(person.new_chat())
+    assert here.focus_id() != "composer", "a keyboard would cover what is to be read"
+    here.composer.tap()
+    here.page.keyboard.type("One")
+    here.press("Enter")
+    here.page.keyboard.type("Two [[fake tokens=5]]")
+    expect(here.composer).to_have_value("One\nTwo [[fake tokens=5]]")
+    here.button("Send").tap()
+    here.wait_for_end()
+    assert here.focus_id() != "composer"
+    expect(here.questions).to_have_count(1)
+    here.is_accessible()
+
+
+def test_words_of_a_wide_table_are_not_broken_on_a_phone(visit, person):
+    table = (
+        "| Case | Discriminant | Real roots | Note |\n|---|---|---|---|\n"
+        "| I | positive | 2 | the usual one, of which an explanation is given |"
+    )
+    here = visit(**TOUCH)
+    here.open_chat(person.import_chat("Table", "A table?", table))
+    cell = here.page.get_by_role("cell", name="the usual one")
+    assert cell.evaluate("(cell) => cell.clientWidth") > 120
+    assert here.page.evaluate("document.documentElement.scrollWidth") == 390

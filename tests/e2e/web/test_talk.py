@@ -30,12 +30,31 @@ def test_stop_keeps_what_was_shown(visit, person):
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=200, itl=30)}")
     here.wait_for_words()
+    expect(here.answer.locator(".author")).to_have_text("Marie")
     here.button("Stop").click()
     here.wait_for_end()
     here.shows_what_is_stored()
     assert 0 < len(here.shown()[0]) < len(answer_text(200)) / 2
     assert here.focus_id() == "composer"
     here.hears("Stopped.")
+    here.sees("This answer was stopped.")
+    here.is_accessible()
+    here.page.reload()
+    here.sees("This answer was stopped.")
+    here.ask(f"And now? {mark(tokens=5)}")
+    here.wait_for_end(answers=2)
+    expect(here.page.get_by_text("This answer was stopped.")).to_have_count(0)
+
+
+def test_an_answer_that_was_stopped_before_its_first_word_can_be_asked_for_again(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    here.ask(f"Tell me. {mark(tokens=5, ttft=1500)}")
+    here.button("Stop").click()
+    here.sees("This answer was stopped.")
+    here.button("Try again").click()
+    here.wait_for_end()
+    here.shows_what_is_stored()
 
 
 def test_an_answer_is_heard_once_when_it_is_complete(visit, person):
@@ -343,6 +362,35 @@ def test_thumbs_are_kept_with_a_reason(visit, person):
     )
     here.button("Bad answer").click()
     here.page.locator("[aria-pressed=true]").wait_for(state="detached")
+
+
+def test_tasks_have_boxes(visit, person):
+    here = visit()
+    here.open_chat(
+        person.import_chat(
+            "Tasks", "What is left?", "- [x] Bleed it\n- [ ] Close *it*\n- [link](https://a.org)"
+        )
+    )
+    items = here.answer.locator("li")
+    expect(items).to_have_text(["☑Bleed it", "☐Close it", "link"])
+    here.page.get_by_role("img", name="Done:").wait_for()
+    assert items.first.evaluate("(item) => getComputedStyle(item).listStyleType") == "none"
+    here.is_accessible()
+
+
+def test_a_quote_from_right_to_left_stands_off_its_bar(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Quote", "مرحبا", "مرحبا\n\n> اقتباس"))
+    quote = here.answer.locator("blockquote")
+    assert quote.evaluate("(quote) => getComputedStyle(quote).paddingRight") == "16px"
+
+
+def test_times_are_written_as_where_the_person_is(visit, person):
+    chat_id = person.import_chat("Times", "When?", "Now.")
+    for locale, pattern in (("en-GB", r"^\d\d:\d\d$"), ("en-US", r"^\d{1,2}:\d\d\s[AP]M$")):
+        here = visit(locale=locale)
+        here.open_chat(chat_id)
+        expect(here.answer.locator("time")).to_have_text(re.compile(pattern))
 
 
 def test_a_text_from_right_to_left_is_set_so(visit, person):
