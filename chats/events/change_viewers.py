@@ -160,4 +160,7 @@ _hubs: dict[asyncio.AbstractEventLoop, ChangeHub] = {}
 
 def change_hub() -> ChangeHub:
     """Return the hub of the running event loop."""
-    return _hubs.setdefault(asyncio.get_running_loop(), ChangeHub())
+    loop = asyncio.get_running_loop()
+    if loop not in _hubs:
+        _hubs[loop] = ChangeHub()
+    return _hubs[loop]
