@@ -100,6 +100,7 @@ def is_shown(source: Source) -> bool:
 
 
 SENDER = "amber/lib/workers/queue.py"
+ADMISSION = "chats/turns/admission.py"
 
 
 def sends_messages_itself(source: Source) -> Iterator[str]:
@@ -116,12 +117,14 @@ def sends_messages_itself(source: Source) -> Iterator[str]:
 
 def enqueues_before_the_commit(source: Source) -> Iterator[str]:
     """Services enqueue after it: before it the worker would find no row."""
-    for node in source.all(ast.Name) if "services" in Path(source.path).stem else ():
+    is_service = "services" in Path(source.path).stem or source.path == ADMISSION
+    for node in source.all(ast.Name) if is_service else ():
         if node.id.startswith("enqueue_"):
-            made = source.parents[node]
-            after = source.parents.get(made)
-            is_partial = isinstance(made, ast.Call) and name_of(made.func) == "partial"
-            if not is_partial or name_of(getattr(after, "func", None)) != "on_commit":
+            caller = source.parents[node]
+            if isinstance(caller, ast.Call) and name_of(caller.func) == "partial":
+                caller = source.parents[caller]
+            is_after = isinstance(caller, ast.Call) and name_of(caller.func) == "on_commit"
+            if not is_after:
                 yield f"{source.path}:{node.lineno} enqueues at once"
 
 
@@ -214,6 +217,8 @@ BREAKS = (
     (sends_messages_itself, "chats/services.py", "def f(): enqueue(1)"),
     (enqueues_before_the_commit, "chats/services.py", "enqueue_turn(1)"),
     (enqueues_before_the_commit, "chats/services.py", "run(partial(enqueue_turn, 1))"),
+    (enqueues_before_the_commit, "libraries/services.py", "transaction.on_commit(enqueue_work())"),
+    (enqueues_before_the_commit, ADMISSION, "enqueue_turn(1)"),
     (writes_a_lease, "chats/services.py", "turn.lease_until = 1"),
     (writes_a_lease, "chats/services.py", "turns.update(lease_until=1)"),
     (writes_a_lease, "chats/services.py", "save({'lease_until': 1})"),

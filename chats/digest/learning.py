@@ -19,7 +19,7 @@ from assistants.turn_config import turn_config_of
 from chats.messages import transcript
 from chats.messages.roles import LEARNT_ROLES
 from chats.models import Chat, ChatMessage, Turn
-from chats.turns.admission import BYTES_PER_TOKEN, budget_subject_of
+from chats.turns.admission import BYTES_PER_TOKEN
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
@@ -36,6 +36,7 @@ from memory.recall import embedding
 from providers import registry
 from providers.budgets import reservations
 from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import LanguageModel
 from providers.usage import ledger
 from providers.usage.ledger import spending_of
@@ -158,7 +159,7 @@ def _reserve_budget(
     holder_id = new_id()
     with transaction.atomic():
         is_held = reservations.reserve(
-            budget_subject_of(turn), estimate_spending, holder_id=holder_id
+            BudgetSubject.of(turn), estimate_spending, holder_id=holder_id
         )
     try:
         yield
@@ -183,7 +184,7 @@ def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,
-        **budget_subject_of(turn).columns(),
+        **BudgetSubject.of(turn).columns(),
         turn_id=turn.pk,
         latency_ms=call.latency_ms,
         outcome=call.outcome,

@@ -29,7 +29,7 @@ from chats.context import gathering
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Feed, publisher
 from chats.models import Turn
-from chats.running.partial_text import PartialText, Shown
+from chats.running.partial_text import PartialText, ShownText
 from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
 from chats.running.stopping import TaskRun, running_turns
@@ -358,13 +358,13 @@ class TurnRun(TaskRun):
 
     # -- Text of the step under way --------------------------------------------------------------
 
-    def _text_shown(self) -> Shown:
+    def _text_shown(self) -> ShownText:
         """Return the step's text as it was sent to viewers, up to the feed's last event."""
         self._feed.flush_text()
         step = self._writer.turn.step + 1
-        return Shown(step, *self._feed.shown_of(step), self._feed.seq)
+        return ShownText(step, *self._feed.shown_of(step), self._feed.seq)
 
-    async def _save_partial(self, shown: Shown) -> None:
+    async def _save_partial(self, shown: ShownText) -> None:
         with self._guard_write():
             await self._run_in_thread(lambda: self._writer.save_partial(shown))
 

@@ -16,12 +16,13 @@ from amber.lib.errors import RateLimited, Unavailable
 from assistants.totals import count_tokens
 from chats.messages.turn_messages import messages_of_turn, open_calls
 from chats.models import Turn
-from chats.turns.admission import budget_subject_of, prompt_tokens_of, renew
+from chats.turns.admission import prompt_tokens_of, renew
 from engine.loop_events import Reply
 from engine.messages import MessageRole, ProviderMessage
 from engine.provider.model import Model, ModelProfile, ModelRequest, ProviderError, ReplyPart, Usage
 from engine.text import tokens
 from providers import registry
+from providers.budgets.scopes import BudgetSubject
 from providers.models import EmbeddingModel, LanguageModel
 from providers.usage import ledger
 
@@ -106,7 +107,7 @@ class TurnAccount:
             estimated=estimated,
             outcome=outcome,
             first_token_ms=_ms(reply.first_token_seconds) if reply else None,
-            latency_ms=_ms(reply.seconds) or 0 if reply else 0,
+            latency_ms=round(reply.seconds * 1_000) if reply else 0,
         )
         turn.usage = _add(turn.usage, usage)
 
@@ -198,7 +199,7 @@ def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **f
     ledger.record(
         model,
         usage,
-        **budget_subject_of(turn).columns(),
+        **BudgetSubject.of(turn).columns(),
         turn_id=turn.pk,
         is_budgeted=turn.is_budgeted,
         **fields,
