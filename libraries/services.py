@@ -6,7 +6,6 @@ batches. Documents have services of their own (`libraries.ingestion.document_ser
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -24,7 +23,7 @@ from amber.lib.database.lease import RUNNING
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
-from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
 from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
@@ -95,7 +94,7 @@ def delete_library(library: Library, *, by: Actor) -> None:
     LibraryGrant.objects.filter(library=library).delete()
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
-    transaction.on_commit(partial(enqueue_erasure))
+    transaction.on_commit(enqueue_erasure)
     record_switch(by, library, _SHARING, before=library.shared, after=False)
 
 
@@ -111,9 +110,9 @@ def reindex_library(library: Library) -> Library:
     )
     unread = When(stage=DocumentStage.STORED, then=Value(DocumentStage.STORED))
     documents.update(
-        **AFRESH, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
+        **QUEUED_ANEW, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
     )
-    transaction.on_commit(partial(enqueue_ingestion))
+    transaction.on_commit(enqueue_ingestion)
     return library
 
 
@@ -193,8 +192,8 @@ def _set_wanted_model(library: Library, model: EmbeddingModel) -> None:
     if model.pk == library.embedding_model_id:
         if library.next_embedding_model_id is not None:
             switching.call_off_switch(library)
-            transaction.on_commit(partial(enqueue_erasure))
+            transaction.on_commit(enqueue_erasure)
     elif model.pk != library.next_embedding_model_id:
         switching.begin_switch(library, model)
-        transaction.on_commit(partial(enqueue_erasure))
-        transaction.on_commit(partial(enqueue_ingestion))
+        transaction.on_commit(enqueue_erasure)
+        transaction.on_commit(enqueue_ingestion)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
 from libraries.git.globs import selector
-from libraries.git.readable import Skipped, is_safe_path, reason_to_skip
+from libraries.git.readable import SkipReason, is_safe_path, reason_to_skip
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
 from libraries.parsing.frames import frame, read_frame
 
@@ -121,16 +121,16 @@ class _PackUnpacker:
             self.skipped[reason.value] += 1
         return data if reason is None else None
 
-    def _inspect(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: str, entry: Any) -> tuple[SkipReason | None, bytes]:
         if not is_safe_path(path):
-            return Skipped.UNSAFE_PATH, b""
+            return SkipReason.UNSAFE_PATH, b""
         if stat.S_ISLNK(entry.mode):
-            return Skipped.LINK, b""
+            return SkipReason.LINK, b""
         if not stat.S_ISREG(entry.mode):
-            return Skipped.SUBMODULE, b""
+            return SkipReason.SUBMODULE, b""
         data = self._tree.content(entry.sha)
         if data is None or len(data) > self._max_file_bytes:
-            return Skipped.TOO_LARGE, b""
+            return SkipReason.TOO_LARGE, b""
         return reason_to_skip(path, data), data
 
 

@@ -203,11 +203,11 @@ def _load_batch(ids: list[UUID]) -> Batch:
     return Batch(library, wanted, documents)
 
 
-def belongs_together(batch: Batch) -> bool:
-    """Return whether the library is the tenant's under whom this is called; read the files again.
+def reread_as_tenant(batch: Batch) -> bool:
+    """Read the documents' files again as the tenant; return False if the library is not the tenant's.
 
-    A claim sees all tenants' rows, so that what a document refers to could be another's. Two
-    queries.
+    A claim sees the rows of all tenants, so a document could refer to a library or a file of
+    another one. Two queries.
     """
     ids = [document.file_id for document in batch.documents if document.file_id]
     files = File.objects.in_bulk(ids)

@@ -84,7 +84,7 @@ def _erase_documents(library_id: UUID) -> int:
     rows = Document.objects.filter(library=library_id).order_by("pk").select_for_update()
     found = dict(rows.values_list("pk", "file_id")[:DOCUMENTS_AT_ONCE])
     Document.objects.filter(pk__in=found).delete()
-    intake.delete_document_files(list(found.values()))
+    intake.remove_document_files(list(found.values()))
     return len(found)
 
 
