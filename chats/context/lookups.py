@@ -33,7 +33,7 @@ from providers import registry
 from providers.models import EmbeddingModel
 
 # OFFSET 0 keeps the planner from asking for each of them twice.
-_AROUND_SQL: Final = """
+_PLACES_SQL: Final = """
 SELECT around.*, model.* FROM (
     SELECT
         EXISTS (
@@ -116,7 +116,7 @@ def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
     if not is_asking and turn.chat is None:
         return SearchPlaces(library, owner, False, False, (), None)
     uses_memory = is_asking and turn_config.uses_memory
-    around = _look_around(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
+    around = _read_places(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
     is_pinned = turn.chat is not None and turn.chat.pinned_scene_id is not None
     has_scenes = around.has_scenes and not is_pinned
     is_long = bool(tail_start(around.blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
@@ -164,7 +164,7 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
         return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-class _Around(NamedTuple):
+class _StoredPlaces(NamedTuple):
     """Whether the owner has memories, and the assistant scenes; the newest blocks; and if there is any of these to
     compare with, the model that compares them."""
 
@@ -174,7 +174,9 @@ class _Around(NamedTuple):
     embedding_model: EmbeddingModel | None
 
 
-def _look_around(turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool) -> _Around:
+def _read_places(
+    turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool
+) -> _StoredPlaces:
     model = registry.select_default_embedding_model()
     tail_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
     values = {
@@ -184,13 +186,13 @@ def _look_around(turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bo
         "chat": path_of_blocks(turn),
         "tail_tokens": tail_tokens,
     }
-    sql = _AROUND_SQL.format(
+    sql = _PLACES_SQL.format(
         mine=owner.condition, blocks=newest_blocks_sql(blocks_in(tail_tokens)), model=model.sql
     )
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         has_memories, has_scenes, blocks, *columns = cursor.fetchone()
-    return _Around(
+    return _StoredPlaces(
         has_memories,
         has_scenes,
         [SealedBlock(*block) for block in reversed(blocks)],

@@ -13,7 +13,7 @@ from typing import Any
 
 from chats.context.composition import ComposedRequest, PromptFormat, compose, shortener
 from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
-from chats.context.recall import Recalled, recalled_again
+from chats.context.recall import RecalledBlock, rebuild_recalled
 from chats.context.tail import Tail, posted_file
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, Turn
@@ -111,7 +111,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
     form = PromptFormat(**manifest["form"])
     shown = {block["id"]: block.get("pieces") for block in manifest["blocks"]}
     earlier = [
-        recalled_again(block, shown[str(block.pk)])
+        rebuild_recalled(block, shown[str(block.pk)])
         for block in sorted(blocks.values(), key=lambda b: b.last_position)
     ]
     facts = [known[memory["id"]] for memory in manifest["memories"]]
@@ -143,7 +143,7 @@ def _message(row: ChatMessage, count: Callable[[str], int]) -> dict[str, Any]:
     return {"id": str(row.pk), "role": row.role, "tokens": count(row.content)}
 
 
-def _block(block: Recalled) -> dict[str, Any]:
+def _block(block: RecalledBlock) -> dict[str, Any]:
     return {
         "id": str(block.id),
         "from_at": block.from_at.isoformat(),

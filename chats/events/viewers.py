@@ -264,14 +264,14 @@ class Hub:
                 _put(viewer, None)
 
 
-class Watching(Protocol):
+class HasCredential(Protocol):
     """A viewer of either hub."""
 
     @property
     def credential(self) -> AnyCredential | None: ...
 
 
-AnyViewer = TypeVar("AnyViewer", bound=Watching)
+AnyViewer = TypeVar("AnyViewer", bound=HasCredential)
 
 
 async def find_unwelcome(viewers: Mapping[bytes, Collection[AnyViewer]]) -> list[AnyViewer]:

@@ -158,7 +158,7 @@ async def turn_events(
         watchers=open_streams.watchers_of(turn, viewed_by),
     )
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
-    follow = _Following(viewer, is_new=is_new)
+    follow = _StreamFollower(viewer, is_new=is_new)
     # Registered before anything is read: an event that comes meanwhile waits in the queue.
     is_read_from_the_start = hub().add(viewer)
     try:
@@ -178,7 +178,7 @@ def _starter_of(turn: Turn) -> Credential | None:
     return Credential(turn.organization_id, turn.user_id, turn.api_key_id)
 
 
-class _Following:
+class _StreamFollower:
     """Follows a turn's stream for one viewer, from event to event."""
 
     def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
