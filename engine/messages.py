@@ -2,7 +2,7 @@
 
 The roles are a table here; what clients may do with them is in `chats.messages.roles`, and
 docs/architecture.md ("Roles") has both. What a model provider understands is made from these by
-`engine.history.normaliser.normalise`.
+`engine.history.normaliser.render_history`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,8 +132,7 @@ class _Produced(dict[str, Any]):
 
 
 def is_plain(message: ProviderMessage) -> bool:
-    """Return whether a message has a role and a content alone: nearly all of a long chat, so that passes over it need
-    not look further."""
+    """Return whether a message has only a role and content, as nearly all have, so that a pass can skip it."""
     return len(message) == 2 and "content" in message
 
 

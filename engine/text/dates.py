@@ -41,7 +41,7 @@ _MONTHS: Final = {
     for name in names.split()
 }
 _ALSO_WORDS: Final = frozenset({"may", "march", "mar", "jan", "sep", "dec", "мая", "mai"})
-"""These are words or names as well: alone they are a month after one of _BEFORE_A_MONTH."""
+"""These are also words or names: alone they only are a month after one of _BEFORE_A_MONTH."""
 
 _PREPOSITIONS: Final = "in last this since until till during early late mid by of from every im seit bis letzten в с до"
 _BEFORE_A_MONTH: Final = frozenset(_PREPOSITIONS.split())
@@ -367,7 +367,10 @@ def _year_at(tokens: list[re.Match[str]], at: int) -> int | None:
 
 
 def _is_month_alone(tokens: list[re.Match[str]], at: int) -> bool:
-    """Whether a month without a day or year is meant; short names and words of the language only as in "in June"."""
+    """Whether a month without a day or year is meant.
+
+    Short names, and names that are also ordinary words, only count after a preposition ("in May").
+    """
     name = tokens[at][0]
     is_named = at > 0 and tokens[at - 1][0].lower() in _BEFORE_A_MONTH
     if name.lower() in _ALSO_WORDS:
