@@ -57,10 +57,10 @@ class ChangeHub:
         """Channels that Redis has said it sends."""
         self._reader: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        drain.on_parting(self.part)
+        drain.on_closing(self.close)
 
-    def part(self) -> None:
-        """End all streams: their pages listen again elsewhere."""
+    def close(self) -> None:
+        """End all streams: their pages listen again at another process."""
         for viewer in [each for all_ in self._viewers.values() for each in all_]:
             _put(viewer, None)
 

@@ -65,8 +65,8 @@ class StreamEvent:
     data: bytes
 
 
-PARTING: Final = StreamEvent(0, "", b"")
-"""Wakes a viewer when this process stops; no viewer is told it."""
+CLOSING: Final = StreamEvent(0, "", b"")
+"""Put in a viewer's queue to wake it when this process stops; it is never sent to clients."""
 
 
 @dataclass(eq=False, slots=True)
@@ -116,12 +116,12 @@ class Hub:
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._credentials_watcher: asyncio.Task[None] | None = None
-        drain.on_parting(self.part)
+        drain.on_closing(self.close)
 
-    def part(self) -> None:
-        """Wake all viewers: those that can resume elsewhere part."""
+    def close(self) -> None:
+        """Wake all viewers: streams that can be resumed end."""
         for viewer in [each for all_ in self._viewers.values() for each in all_]:
-            _put(viewer, PARTING)
+            _put(viewer, CLOSING)
 
     def add(self, viewer: Viewer) -> bool:
         """Follow a turn from now on. Register before reading what is there: then nothing is missed.

@@ -31,7 +31,7 @@ from amber.lib.rest.api import error_response
 from amber.lib.rest.drain import drain
 from chats.events import open_streams
 from chats.events.stream import SEQ_PER_ATTEMPT, events_key
-from chats.events.viewers import PARTING, StreamEvent, Viewer, hub, read_stream
+from chats.events.viewers import CLOSING, StreamEvent, Viewer, hub, read_stream
 from chats.models import Turn
 from chats.streaming.stored_state import place_in_queue, state_of
 from engine.events import LAST_EVENTS
@@ -130,7 +130,7 @@ async def _bytes(
             async for event in events:
                 is_resumed = is_resumed or (event is not None and event.seq > 0)
                 yield HEARTBEAT if event is None else _block(event)
-                if drain.is_parting and is_resumed:
+                if drain.is_closing and is_resumed:
                     return
         except NotAuthenticated:
             return  # the stream ends before its turn: clients reconnect, and get a 401
@@ -228,7 +228,7 @@ class _StreamFollower:
             raise NotAuthenticated(code="invalid_credential")
         if None in events:
             return list(await self._snapshot())
-        woken: list[StreamEvent | None] = [None] if PARTING in events else []
+        woken: list[StreamEvent | None] = [None] if CLOSING in events else []
         return woken + list(await self._take_all([e for e in events if e is not None]))
 
     @property

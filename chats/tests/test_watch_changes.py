@@ -33,9 +33,9 @@ def test_pages_of_one_loop_share_a_hub():
 
     async def make() -> None:
         hub = change_viewers.change_hub()
-        farewells = len(drain._farewells)
+        callbacks = len(drain._callbacks)
         assert change_viewers.change_hub() is hub
-        assert len(drain._farewells) == farewells
+        assert len(drain._callbacks) == callbacks
 
     asyncio.run(make())
 

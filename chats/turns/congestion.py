@@ -76,7 +76,7 @@ class _Queue:
         self.seen_at = -float(RETRY_SECONDS)
         self.over_share: OverShare = {}
 
-    def count(self) -> bool:
+    def count_question(self) -> bool:
         """Count a question; return whether it is time to look at the queue."""
         with self.lock:
             self.asked += 1
@@ -112,20 +112,20 @@ def refuse_over_share(turn: Turn) -> None:
     """
     if not settings.AMBER_QUEUE_SECONDS:
         return
-    if _queue.count():
-        threading.Thread(target=_look_and_part, name="look-at-queue", daemon=True).start()
+    if _queue.count_question():
+        threading.Thread(target=_look_in_thread, name="look-at-queue", daemon=True).start()
     if _queue.is_over_share(turn):
         raise RateLimited(code="queue_full", retry_after_seconds=RETRY_SECONDS)
 
 
-def look() -> None:
+def look_at_queue() -> None:
     """Find out who is over their share: one query, or two."""
     _queue.over_share = _find_over_share()
 
 
-def _look_and_part() -> None:
+def _look_in_thread() -> None:
     try:
-        look()
+        look_at_queue()
     except DatabaseError as exc:
         logger.warning("queue_not_seen", reason=type(exc).__name__)
     finally:
