@@ -127,8 +127,8 @@ ProviderMessage = SystemMessage | UserMessage | AssistantMessage | ResultMessage
 can be read only once, and no fields of other providers."""
 
 
-class _Produced(dict[str, Any]):
-    """Looks the same on the wire as what a person wrote."""
+class _ProducedMessage(dict[str, Any]):
+    """A message of the user's role that a tool made; on the wire it looks like what a person wrote."""
 
 
 def is_plain(message: ProviderMessage) -> bool:
@@ -146,11 +146,11 @@ def mark_produced(content: Content) -> UserMessage:
 
     No person wrote it: it is never the question (`is_asked`).
     """
-    return cast(UserMessage, _Produced(role="user", content=content))
+    return cast(UserMessage, _ProducedMessage(role="user", content=content))
 
 
 def is_produced(message: ProviderMessage) -> bool:
-    return type(message) is _Produced
+    return type(message) is _ProducedMessage
 
 
 def is_asked(message: ProviderMessage) -> bool:

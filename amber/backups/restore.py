@@ -58,7 +58,7 @@ ORDER BY 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """The result of a restore.
 
     `waiting_migrations` are applied by the next start. `missing_files` are named by rows and
@@ -74,7 +74,7 @@ class Restored:
     replaced_files: Path | None
 
 
-def restore_backup(dump: Path, files: Path) -> Restored:
+def restore_backup(dump: Path, files: Path) -> RestoreResult:
     """Replace database and files by those of the backup.
 
     Raises BackupError; then both are as before.
@@ -107,7 +107,7 @@ def restore_backup(dump: Path, files: Path) -> Restored:
     named = set(File.objects.values_list("path", flat=True))
     if is_replaced:
         present = {each.name for each in storage.walk()}
-    return Restored(
+    return RestoreResult(
         rows=sum(manifest["rows"].values()),
         files=len(names),
         waiting_migrations=len(waiting),
