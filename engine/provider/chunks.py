@@ -14,7 +14,8 @@ from uuid import uuid4
 import orjson
 
 from engine.messages import MessageFields
-from engine.provider.dialects.dialect import Dialect, EventReader, call_pieces
+from engine.provider.dialects.dialect import Dialect, call_pieces
+from engine.provider.dialects.event_reader import EventReader
 from engine.provider.event_lines import DONE
 from engine.provider.faults import fault, fault_of_event, fault_of_list
 from engine.provider.finish_reasons import read_reason
