@@ -27,7 +27,7 @@ _MEMBERSHIPS: Final = (Membership, GroupMember)
 
 # Locks the organization, then the end of its chain, as its deletion does. `clock_timestamp` is read
 # with the lock: the time of a transaction that waited would be older than the event before.
-_TAKE_NUMBER: Final = """
+_TAKE_NUMBER_SQL: Final = """
     INSERT INTO accounts_auditchain AS chain (organization_id, number, hash)
     SELECT id, 1, '' FROM accounts_organization WHERE id = %s FOR KEY SHARE
     ON CONFLICT (organization_id) DO UPDATE SET number = chain.number + 1
@@ -102,6 +102,6 @@ def _take_number(organization_id: UUID) -> tuple[int, str, datetime] | None:
     None if there is no such organization.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_NUMBER, [organization_id])
+        cursor.execute(_TAKE_NUMBER_SQL, [organization_id])
         taken: tuple[int, str, datetime] | None = cursor.fetchone()
     return taken

@@ -48,7 +48,7 @@ CREATE SCHEMA public;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
 """
 
-_SESSIONS: Final = """
+_SESSIONS_SQL: Final = """
 SELECT application_name, pid, coalesce(host(client_addr), 'this machine') FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
   AND pid <> pg_backend_pid() AND application_name <> current_setting('application_name')
@@ -180,7 +180,7 @@ def _refuse_while_used() -> None:
 
 def _sessions() -> list[tuple[str, int, str]]:
     with connection.cursor() as cursor:
-        cursor.execute(_SESSIONS)
+        cursor.execute(_SESSIONS_SQL)
         found: list[tuple[str, int, str]] = cursor.fetchall()
     return found
 

@@ -29,7 +29,7 @@ BLOCKED: Final = (
     "A migration waited for a lock that others hold, and gave up. Nothing is half done: run this again. "
     "docs/operations.md (When a migration waits) says how to find who holds the lock."
 )
-_UNFINISHED: Final = (
+_UNFINISHED_SQL: Final = (
     "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid"
 )
 
@@ -139,7 +139,7 @@ def _drop_unfinished(migration: Migration) -> None:
     for operation in migration.operations:
         if isinstance(operation, AddIndexConcurrently):
             with connection.cursor() as cursor:
-                cursor.execute(_UNFINISHED, [operation.index.name])
+                cursor.execute(_UNFINISHED_SQL, [operation.index.name])
                 if cursor.fetchone():
                     name = connection.ops.quote_name(operation.index.name)
                     cursor.execute(f"DROP INDEX CONCURRENTLY {name}")

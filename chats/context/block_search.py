@@ -302,13 +302,13 @@ SELECT b.id, b.first_position, b.last_position, b.messages::text, b.pieces::text
 FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
 """
 
-_NEAREST: Final = f"""UNION (
+_NEAREST_SQL: Final = f"""UNION (
         SELECT id FROM chats_messageblock
         WHERE {_ON_PATH} AND embedding_model_id = %(model)s AND piece_vectors IS NOT NULL
         ORDER BY vector <=> %(vector)s::halfvec LIMIT {NEAREST_BLOCKS}
     )"""  # noqa: S608  (no value is formatted in)
 
-_SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
+_SIMILARITIES_SQL: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
         SELECT 1 - (piece <=> %(vector)s::halfvec)
         FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
     ) END"""
@@ -322,5 +322,5 @@ by words does not need it, and with it a plan for each chat would look cheaper t
 
 _WORDS_SQL: Final = _SQL.format(most=MOST_BLOCKS, nearest="", similarities="NULL", total=_TOTAL)
 _WORDS_AND_MEANING_SQL: Final = _SQL.format(
-    most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES, total=_TOTAL_ANYWAY
+    most=MOST_BLOCKS, nearest=_NEAREST_SQL, similarities=_SIMILARITIES_SQL, total=_TOTAL_ANYWAY
 )

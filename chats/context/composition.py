@@ -102,7 +102,7 @@ def compose(
 
 def render_rows(rows: Sequence[ChatMessage], form: PromptFormat) -> RenderedHistory:
     """Return the rows as the model reads them. Raises Invalid (no_human_message)."""
-    shorten = shortener(rows, form)
+    shorten = make_shortener(rows, form)
     try:
         return render_history(
             [
@@ -122,9 +122,11 @@ def render_rows(rows: Sequence[ChatMessage], form: PromptFormat) -> RenderedHist
         raise Invalid(code="no_human_message") from None
 
 
-def shortener(rows: Sequence[ChatMessage], form: PromptFormat) -> Shorten:
-    """Return what cuts the texts of files: to their share of half of the window, and to the parts
-    that matter to the last question."""
+def make_shortener(rows: Sequence[ChatMessage], form: PromptFormat) -> Shorten:
+    """Return a function that cuts a file's text to the parts that matter to the last question.
+
+    All files together get half of the window, each the same share.
+    """
     count = sum(1 for row in rows if posted_file(row) is not None)
     if not form.file_tokens or not count:
         return str

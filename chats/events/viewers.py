@@ -278,11 +278,11 @@ async def find_unwelcome(viewers: Mapping[bytes, Collection[AnyViewer]]) -> list
     """Return those whose credential is no longer valid; nobody while Postgres is away."""
     watching = [viewer for mine in viewers.values() for viewer in mine]
     try:
-        good = await find_good({v.credential for v in watching if v.credential})
+        valid = await find_valid({v.credential for v in watching if v.credential})
     except (DatabaseError, InterfaceError) as exc:
         logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
         return []
-    return [v for v in watching if v.credential is not None and v.credential not in good]
+    return [v for v in watching if v.credential is not None and v.credential not in valid]
 
 
 def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
@@ -320,7 +320,7 @@ def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 @make_async
-def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
+def find_valid(credentials: set[AnyCredential]) -> set[AnyCredential]:
     """Return the credentials that are still valid, whoever's they are, in a thread of its own."""
     with across_tenants():
         return still_good(credentials)

@@ -85,7 +85,7 @@ class TurnWriter:
         """
         self._unwritten: dict[str, Any] | None = None
         self.outbox: list[Event] = []
-        self.refused: RateLimited | None = None
+        self.budget_refusal: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
         self.files: ResultFiles | None = None
         self._passages: Iterable[dict[str, Any]] = ()
@@ -156,7 +156,7 @@ class TurnWriter:
                 reply = replace(reply, reasoning="", provider_fields={})
             stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
-                self.refused = self.account.renew_reservation(turn, reply, usage)
+                self.budget_refusal = self.account.renew_reservation(turn, reply, usage)
             turn.step = reply.step
             turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
             if not reply.calls:

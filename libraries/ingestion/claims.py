@@ -85,7 +85,7 @@ def is_anything_waiting() -> bool:
 
 
 # One index probe an organization (index document_queue), whatever the length of its queue.
-_WAITING: Final = """
+_WAITING_SQL: Final = """
 WITH RECURSIVE waiting AS (
     (SELECT organization_id FROM libraries_document
      WHERE status = 'queued' ORDER BY organization_id LIMIT 1)
@@ -117,7 +117,7 @@ ORDER BY 2, oldest.created_at
 def _order_organizations(resting: Sequence[UUID]) -> list[UUID]:
     """Return the organizations whose documents wait, in the order in which they are served."""
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"resting": list(resting)})
+        cursor.execute(_WAITING_SQL, {"resting": list(resting)})
         waiting = cursor.fetchall()
     with _lock:
         for gone in set(_served) - {organization_id for organization_id, _ in waiting}:

@@ -89,7 +89,7 @@ def _erase_documents(library_id: UUID) -> int:
 
 
 # Two index probes for each pair of a library and a model it does not use.
-_DROPPED: Final = """
+_DROPPED_SQL: Final = """
 SELECT l.id, m.id FROM libraries_library l CROSS JOIN providers_embeddingmodel m
 WHERE m.id <> l.embedding_model_id AND m.id IS DISTINCT FROM l.next_embedding_model_id
   AND EXISTS (SELECT 1 FROM libraries_documentchunk c
@@ -99,5 +99,5 @@ WHERE m.id <> l.embedding_model_id AND m.id IS DISTINCT FROM l.next_embedding_mo
 
 def _dropped_models() -> list[tuple[UUID, UUID]]:
     with connection.cursor() as cursor:
-        cursor.execute(_DROPPED)
+        cursor.execute(_DROPPED_SQL)
         return list(cursor.fetchall())

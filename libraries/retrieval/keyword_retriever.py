@@ -156,7 +156,7 @@ FROM chosen CROSS JOIN LATERAL (
 """
 
 
-_FOUND: Final = """SELECT number, id
+_FOUND_SQL: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
 
@@ -166,7 +166,7 @@ def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int)
     forms = [literal for word in words for literal in word.literals]
     queries = [f"({' | '.join(places)}) & ({word.literal})" for word in words]
     sql = _SQL.format(
-        found=" UNION ALL ".join([_FOUND] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
+        found=" UNION ALL ".join([_FOUND_SQL] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
     )
     within = [
         value

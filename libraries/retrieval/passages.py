@@ -147,12 +147,12 @@ def hits_of(
     for start in range(0, len(ranked), at_once):
         part = ranked[start : start + at_once]
         with connection.cursor() as cursor:
-            cursor.execute(_TEXTS, [[each.id for each in part], list(library_ids)])
+            cursor.execute(_TEXTS_SQL, [[each.id for each in part], list(library_ids)])
             texts = {row[0]: ChunkText(*row) for row in cursor.fetchall()}
         yield from (ChunkHit(each, texts[each.id]) for each in part if each.id in texts)
 
 
-_TEXTS: Final = """
+_TEXTS_SQL: Final = """
 SELECT c.id, c.document_id, c.library_id, c.embedding_model_id, c."order", c.start, c."end",
     c.page, c.heading, c.content, d.name, d.path,
     ARRAY(SELECT p FROM unnest(d.pages) AS p WHERE c.page IS NOT NULL AND p > c.start AND p < c."end")
@@ -282,11 +282,11 @@ def _read(gaps: Collection[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int]
         return {}
     ids, starts, ends = (list(column) for column in zip(*gaps, strict=True))
     with connection.cursor() as cursor:
-        cursor.execute(_GAPS, [ids, starts, ends])
+        cursor.execute(_GAPS_SQL, [ids, starts, ends])
         return {(pk, start, end): text for pk, start, end, text in cursor.fetchall()}
 
 
-_GAPS: Final = """
+_GAPS_SQL: Final = """
 SELECT d.id, g.start, g.stop, coalesce(substr(d.text, g.start + 1, g.stop - g.start), '')
 FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS g (id, start, stop)
 JOIN libraries_document d ON d.id = g.id

@@ -111,10 +111,10 @@ LOCK_SECONDS: Final = "LOCK_SECONDS"
 
 
 _LIMIT_LOCKS: Final = "set_config('lock_timeout', %s, true)"
-_SAY: Final = (
+_SAY_SQL: Final = (
     "SELECT set_config('amber.organization', %s, true), set_config('amber.user', %s, true)"
 )
-_SAY_WITH_ROLE: Final = f"{_SAY}, set_config('role', %s, true)"
+_SAY_WITH_ROLE_SQL: Final = f"{_SAY_SQL}, set_config('role', %s, true)"
 
 
 class TenantCursor(Cursor[Any]):
@@ -285,8 +285,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         ]
         role = self.settings_dict.get(TENANT_ROLE)
         if not role:
-            return _SAY, values
-        return _SAY_WITH_ROLE, [*values, "none" if tenant in (None, EVERYBODY) else role]
+            return _SAY_SQL, values
+        return _SAY_WITH_ROLE_SQL, [*values, "none" if tenant in (None, EVERYBODY) else role]
 
     def note_tenant(self) -> None:
         """Remember that the open transaction knows the tenant."""
