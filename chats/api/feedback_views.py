@@ -102,7 +102,7 @@ class FeedbackView(GenericAPIView[Feedback]):
     def get(self, request: Request) -> Response:
         """List what people think of answers, newest first. Owners and admins only."""
         rows = Feedback.objects.visible_to(admin_of(request)).select_related("assistant")
-        wanted = DayFilters.of(validate_query(_FeedbackFilters, request)).applied_to(rows)
+        wanted = DayFilters.of(validate_query(_FeedbackFilters, request)).apply_to(rows)
         with for_whole_organization():
             page = self.paginate_queryset(wanted)
             return self.get_paginated_response([given_feedback_wire(each) for each in page or ()])
@@ -120,4 +120,4 @@ class FeedbackTotalsView(APIView):
         rows = Feedback.objects.visible_to(admin_of(request))
         filters = DayFilters.of(validate_query(_TotalsFilters, request)).with_both_dates()
         with for_whole_organization():
-            return Response({"results": services.count_by_day(filters.applied_to(rows))})
+            return Response({"results": services.count_by_day(filters.apply_to(rows))})

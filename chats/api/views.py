@@ -83,7 +83,7 @@ class ChatsView(GenericAPIView[Chat]):
                 "archived",
                 str,
                 enum=_ARCHIVED,
-                description="`true`: the archived ones alone; `all`: those, too. Default: false.",
+                description="`true`: only archived chats; `all`: these and the others. Default: false.",
             ),
             OpenApiParameter("pinned", bool, description="Only those that are pinned, or not."),
             OpenApiParameter(

@@ -25,7 +25,8 @@ from engine.trust import (
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
-"""Some five tokens around each text; who guesses one in four billion has it taken out of his own."""
+"""Four billion marks, at some five tokens around each text. Nobody can guess a chat's: text that contains it
+loses it."""
 
 
 def read_exposure(

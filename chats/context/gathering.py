@@ -193,7 +193,7 @@ def prepare(
     return PreparedRequest(
         row=resolved.row,
         model=registry.engine_model(resolved.row),
-        request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
+        request=options.apply_to(request, max_output_tokens=profile.max_output_tokens),
         toolbox=toolbox,
         exposure=exposure,
         mark=form.mark,

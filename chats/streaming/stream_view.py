@@ -98,7 +98,7 @@ class TurnEventsView(View):
         self, request: HttpRequest, turn_id: UUID, **place: UUID
     ) -> HttpResponse | StreamingHttpResponse:
         try:
-            principal = self.viewer(request, **place)
+            principal = self.authenticate_viewer(request, **place)
             turn = get_visible(Turn, principal, turn_id)
             return event_stream(
                 turn, after=last_event_id(request), viewed_by=principal, is_resumed=True
@@ -106,9 +106,11 @@ class TurnEventsView(View):
         except AmberError as exc:
             return error_response(exc, request)
 
-    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
-        """Return who asks, at an address with these further ids. Raises what `authenticate` raises,
-        NotAuthenticated and Missing."""
+    def authenticate_viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+        """Return who asks. `place` holds the other ids of the address.
+
+        Raises what `authenticate` raises, NotAuthenticated and Missing.
+        """
         principal = authenticate(request)
         if principal is None:
             raise NotAuthenticated

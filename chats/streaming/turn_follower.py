@@ -3,8 +3,8 @@
     ended = await wait_for_end(turn)
     async for event in follow_turn(turn): ...
 
-It waits on the event loop: no thread and no database connection is held meanwhile. If the client
-disconnects, nobody needs the answer: then the turn is cancelled, unless it is to be kept.
+Both wait on the event loop: no thread and no database connection is held meanwhile. If the client
+disconnects, nobody needs the answer, and the turn is cancelled, unless it is to be kept.
 """
 
 import asyncio

@@ -265,7 +265,7 @@ class GuestCancelView(ForGuests):
 class GuestTurnEventsView(TurnEventsView):
     """Streams a turn's events: GET public/assistants/{id}/turns/{id}/events/."""
 
-    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+    def authenticate_viewer(self, request: HttpRequest, **place: UUID) -> Principal:
         principal = authenticate(request, for_guests=True)
         if principal is None:
             raise NotAuthenticated
