@@ -208,8 +208,8 @@ class ChatMessage(TenantRow):
     release wrote `search`, without the person's word (`chats.messages.search`).
     """
 
-    # Other indexes begin with `chat` and `turn`, and most messages have no file and no opening: an index that is
-    # not there is not written with each message.
+    # Every index costs a write with each message. Other indexes begin with `chat` and `turn`, and those of `file`
+    # and `opening` are partial: most messages have neither.
     chat = models.ForeignKey(
         Chat, on_delete=models.CASCADE, related_name="messages", db_index=False
     )

@@ -80,8 +80,10 @@ def record(
 def record_switch(
     by: Actor, row: Any, actions: tuple[AuditAction, AuditAction], *, before: bool, after: bool
 ) -> None:
-    """Append an event if something was switched of a tenant's named row; `actions` are that of on, and that of
-    off."""
+    """Append an event if a switch of a tenant's named row was changed.
+
+    `actions` are the names of switching it on, and of switching it off.
+    """
     if before != after:
         action = actions[0] if after else actions[1]
         record(by, action, row, organization_id=row.organization_id, label=row.name)

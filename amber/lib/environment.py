@@ -73,7 +73,7 @@ def flag(name: str, default: bool) -> bool:
 def words(
     name: str, default: tuple[str, ...] = (), *, among: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Return a list that is separated by commas; `among` are all words that there are, if not any is good."""
+    """Return a list that is separated by commas; `among` are the allowed words, if not all are."""
 
     def parse(raw: str) -> tuple[str, ...]:
         found = tuple(w.strip() for w in raw.split(",") if w.strip())
@@ -233,8 +233,10 @@ def replica(name: str, primary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def database_place(name: str) -> dict[str, Any]:
-    """Return another address of the same database, without a login: each role keeps its own. Empty if there is
-    none."""
+    """Return where another address of the same database leads, without its login; empty if it is not set.
+
+    Each role logs in there as it does at DATABASE_URL.
+    """
     raw = os.environ.get(name, "")
     if not raw:
         return {}

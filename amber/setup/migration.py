@@ -35,7 +35,7 @@ _UNFINISHED_SQL: Final = (
 
 
 class _PatientExecutor(MigrationExecutor):
-    """Gives each migration its limits: what builds indexes concurrently locks nobody out, and may take hours."""
+    """Sets each migration's limits: one that builds indexes concurrently locks nobody out, and may take hours."""
 
     def apply_migration(self, state: Any, migration: Migration, *args: Any, **kwargs: Any) -> Any:
         if _is_concurrent(migration):

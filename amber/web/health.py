@@ -26,7 +26,7 @@ REQUIRED_QUEUES = ("chat", "ingest")
 FILES_SECONDS = 15
 """A bucket's requests cost money."""
 FILES_WAIT_SECONDS = 1
-"""One that hangs holds one thread of this process; whoever asks meanwhile is told that it does not answer."""
+"""How long a check waits while another asks the storage: one that hangs holds a single thread of this process."""
 _asking_storage = Lock()
 
 

@@ -69,9 +69,10 @@ class PathSearch:
 
 
 class SearchedPath(NamedTuple):
-    """The blocks that a search found, as they are ranked, and as they are shown, and what all of the path holds.
+    """The blocks that a search found.
 
-    A block's key is its number among these. The latest messages are a block with the chat's id.
+    `blocks` are for ranking, `cut` for showing; `conversation` counts words on the whole path. A block's key is its
+    number among these. The latest messages are a block with the chat's id.
     """
 
     blocks: Sequence[FoundBlock[int]]
@@ -238,8 +239,10 @@ def _cut_block(row: _BlockRow) -> CutBlock:
 def _found_blocks(
     rows: Sequence[_BlockRow], cut: Sequence[CutBlock], asked: QuestionTerms, *, may_be_called: bool
 ) -> list[FoundBlock[int]]:
-    """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
-    what these blocks do not hold."""
+    """Return the blocks for ranking.
+
+    `may_be_called` says that elsewhere in the chat somebody may be called by a name of the question.
+    """
     forms, calls = stored_forms(asked), stored_calls(asked)
     indexes = [row.search or "" for row in rows]
     called = [places_in(index, calls) if calls and CALLING in index else {} for index in indexes]

@@ -1,11 +1,11 @@
 """Gather what one request to the model is made of: prompts, tools, earlier talk, the chat's tail.
 
 It works in three steps: `gather` reads the tail and says what could be looked up, `lay_out` reads what
-needs no vector and renders the history, `prepare` looks the rest up and composes. The question is embedded
-beside the first two, and whoever waits for it then holds no connection. Of a chat only its tail
-(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It does not decide the
-form: `chats.context.composition` and `engine.history.normaliser` do. What went in, and what was left out and
-why, is the turn's manifest.
+needs no vector and renders the history, `prepare` looks up the rest and composes. The question is embedded
+during the first two; a turn that still waits for its vector then holds no connection. Of a chat only the tail
+(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. The form is decided by
+`chats.context.composition` and `engine.history.normaliser`. The turn's manifest says what went in, and what
+was left out and why.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ class RequestLayout:
     form: PromptFormat
     words: WordFindings
     history: RenderedHistory | None
-    """What the tail becomes; None if that is not known yet: a library is searched, or files are to be read."""
+    """The tail as the model reads it; None until a library was searched, or files were read, for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
 
 
 def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
-    """Read what the request needs whatever the question's vector finds, and render the history: 2 to 6 queries.
+    """Read what does not depend on the question's vector, and render the history: 2 to 6 queries.
 
     Raises Unavailable (no model) and Invalid (no_human_message).
     """

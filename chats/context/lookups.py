@@ -165,8 +165,10 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
 
 
 class _StoredPlaces(NamedTuple):
-    """Whether the owner has memories, and the assistant scenes; the newest blocks; and if there is any of these to
-    compare with, the model that compares them."""
+    """What could be looked up for a question: memories, scenes, the newest blocks.
+
+    `embedding_model` is None if there are none of these to compare the question with.
+    """
 
     has_memories: bool
     has_scenes: bool

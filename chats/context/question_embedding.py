@@ -1,8 +1,8 @@
-"""Embed a turn's question beside everything else that is read for it, and keep a vector that comes late.
+"""Embed a turn's question while everything else is read for it, and keep a vector that comes late.
 
 An embedder on a busy machine may take longer than a question should wait. So the turn waits for
-EMBEDDING_SECONDS, counted from when the embedder was asked, and goes on with words alone; the embedder is not
-cut off. What it answers later serves the turn's next request, if there is one (`chats.running.runner`).
+EMBEDDING_SECONDS from the request on, and then goes on with words only. The request is not cancelled: a late
+vector serves the turn's next request to the model, if there is one (`chats.running.runner`).
 
 It is begun on a task's thread and runs on the worker's loop. It never touches the database.
 """

@@ -37,10 +37,9 @@ MOST_LEFT_OUT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RecalledBlock:
-    """What of one block is shown: its `pieces` by their places, with their texts, of these messages, and their
-    relevance, 0 to 1.
+    """What is shown of a block: its `pieces` by their places, with texts, messages and relevance (0 to 1).
 
-    `is_untrusted`: one of the messages is what a stranger wrote (a file, a tool's result).
+    `is_untrusted` says that a stranger wrote one of the messages (a file, a tool's result).
     """
 
     id: UUID
@@ -110,10 +109,9 @@ class PendingRecall:
 def recall_ahead(
     search: PathSearch, question: str, *, today: date | None = None
 ) -> Iterator[PendingRecall]:
-    """Search for what matters to the question while the `with` block goes on: one query.
+    """Search for what matters to the question while the `with` block runs: one query, by words only.
 
-    Without a vector, by words alone. "Last week" is counted from `today`. What is yielded tells what was found
-    once the `with` block has ended.
+    "Last week" is counted from `today`. The value yielded knows what was found once the block has ended.
     """
     asked = terms_of(question, today or timezone.now().date())
     with search_ahead(asked, search) as found:
@@ -178,7 +176,7 @@ class _ShownTexts(NamedTuple):
 
 
 _Shown = Mapping[int, Mapping[int, MessagePiece]]
-"""The pieces that are shown by their blocks' numbers, in the order of the conversation, and their places."""
+"""The pieces that are shown: by the number of their block, and by their place in it."""
 
 
 def _read_shown(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:

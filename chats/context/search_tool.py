@@ -110,9 +110,9 @@ def _path_of(context: ToolContext, chat_id: UUID) -> _Path:
 
 
 def _join_repeats(found: Sequence[FoundMessage]) -> dict[UUID, _Match]:
-    """Return the best messages that say different things, best first, each with when it was said again. One query.
+    """Return the messages without repeats, best first, each with the times when it was repeated. One query.
 
-    "Have a great day!" says no more the second time, and would take the place of what is asked for.
+    A second "Have a great day!" tells nothing new, and would take the place of what is asked for.
     """
     rows = ChatMessage.objects.filter(pk__in=[each.id for each in found])
     said: dict[UUID, tuple[Hashable, datetime]] = {

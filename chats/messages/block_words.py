@@ -171,7 +171,7 @@ def literals_of(asked: QuestionTerms, chat_id: UUID) -> list[str]:
 
 
 def lexemes_of(asked: QuestionTerms) -> list[str]:
-    """Return all words of a block's index that may matter to a question; who said what only if it has a name."""
+    """Return the words of a block's index that may matter to a question; speakers only if it has a name."""
     words = [*chain.from_iterable(map(asked.forms_of, asked.all_words))]
     if asked.names:
         forms = chain.from_iterable(map(asked.forms_of, asked.names))

@@ -239,7 +239,7 @@ class _StreamFollower:
         return min(QUEUE_SECONDS, most) if self._waits_for_worker else most
 
     async def _beat(self) -> list[StreamEvent | None]:
-        """Tell a turn's place in the queue if it has changed; else return [None] where a heartbeat is due."""
+        """Return the turn's place in the queue if it has changed, or [None] if a heartbeat is due."""
         if self._waits_for_worker and time.monotonic() >= self._place_at:
             self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
             place = await place_in_queue(self._viewer.turn_id)

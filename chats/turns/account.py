@@ -52,7 +52,7 @@ class TurnAccount:
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """Forget what the block records if it raises: its transaction is rolled back, and may be tried again."""
+        """Forget what the block recorded if it raises: its transaction is rolled back, and may be repeated."""
         before = self.is_asking, self.retried, self.embedded
         try:
             yield

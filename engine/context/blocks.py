@@ -100,7 +100,7 @@ def line_of(message: SpokenMessage) -> str:
 
 
 def said_line(role: str, content: str) -> str:
-    """Return what somebody said as a block has it; empty if nobody speaks in this role, or they say nothing."""
+    """Return a message as a block's line; empty if it has no text, or a role in which nobody speaks."""
     label, text = _SPOKEN_BY.get(role), content.strip()
     return f"{label}: {text}" if label and text else ""
 

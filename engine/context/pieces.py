@@ -108,8 +108,10 @@ def date_words_of(text: str, said_at: datetime) -> set[str]:
 
 
 def show(pieces: Iterable[tuple[MessagePiece, str]], zone: tzinfo = UTC) -> str:
-    """Return the texts of these pieces of a block in order, with a mark for what is left out between them, and the
-    time wherever it is another."""
+    """Return the texts of these pieces of a block in order.
+
+    A mark stands for what is left out between them; the time is given wherever it changes.
+    """
     shown = ""
     before: MessagePiece | None = None
     for piece, text in sorted(pieces, key=lambda each: each[0].start):

@@ -103,7 +103,7 @@ class _Sentences:
 def choose_stretches(
     runs: Sequence[FoundRun], weights: Mapping[str, float], *, count: int
 ) -> list[Stretch]:
-    """Return at most `count` stretches, in the order of their chunks' ranks: the best chunk's is among them.
+    """Return at most `count` stretches in the order of their chunks' ranks, one of the best chunk among them.
 
     `weights` are of stems, in all forms that texts hold.
     """
@@ -238,8 +238,8 @@ def _stretch(number: int, run: _Sentences, first: int, last: int) -> Stretch:
 def _spans(text: str) -> list[tuple[int, int]]:
     """Cut the text into sentences, rows and lines; lists that are short stay whole.
 
-    A semicolon, at which chunks may end, ends none. A heading, or a line that ends in a colon, goes with what
-    follows.
+    A semicolon ends no sentence, although chunks may end there. A heading, or a line that ends in a colon, goes
+    with what follows.
     """
     spans: list[tuple[int, int]] = []
     start = 0
