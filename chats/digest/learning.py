@@ -19,10 +19,10 @@ from assistants.turn_config import turn_config_of
 from chats.messages import transcript
 from chats.messages.roles import LEARNT_ROLES
 from chats.models import Chat, ChatMessage, Turn
-from chats.turns.admission import BYTES_PER_TOKEN
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
+from engine.text.tokens import SAFE_BYTES_PER_TOKEN
 from memory.extraction.extractor import (
     MAX_ANSWER_CHARS,
     MAX_OUTPUT_TOKENS,
@@ -153,7 +153,7 @@ def _reserve_budget(
         return
 
     def estimate_spending() -> Spending:
-        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // BYTES_PER_TOKEN
+        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // SAFE_BYTES_PER_TOKEN
         return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
 
     holder_id = new_id()

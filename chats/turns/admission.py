@@ -31,16 +31,13 @@ from chats.queue import enqueue_turn
 from chats.turns.congestion import refuse_over_share
 from engine.messages import MessageRole
 from engine.provider.model import Usage
+from engine.text.tokens import SAFE_BYTES_PER_TOKEN, estimate_tokens
 from providers import registry
 from providers.budgets import reservations
 from providers.budgets.rules import Spending
 from providers.budgets.scopes import BudgetSubject
 from providers.models import LanguageModel
 from providers.usage.ledger import spending_of
-
-BYTES_PER_TOKEN: Final = 3
-"""A safe estimate for English (4.5) and about right for Chinese; a tokenizer would cost the web
-process 74 MB."""
 
 _BATCH: Final = 500
 _SENT_OPTIONS: Final = ("prompts", "tools", "response_format")
@@ -148,19 +145,20 @@ def _chat_tokens(turn: Turn) -> int:
         images=Count("pk", filter=_IS_SENT & Q(file__mime_type__startswith="image/")),
     )
     images = int(said["images"]) * settings.AMBER_IMAGE_TOKENS
-    return before + images + int(said["bytes"]) // BYTES_PER_TOKEN + 1
+    return before + images + int(said["bytes"]) // SAFE_BYTES_PER_TOKEN + 1
 
 
 def _options_tokens(turn: Turn) -> int:
     """Estimate what the caller adds to the conversation, and the model reads with every request."""
     sent = [turn.options[name] for name in _SENT_OPTIONS if turn.options.get(name)]
-    return len(orjson.dumps(sent)) // BYTES_PER_TOKEN if sent else 0
+    return len(orjson.dumps(sent)) // SAFE_BYTES_PER_TOKEN if sent else 0
 
 
 def _stateless_tokens(turn: Turn) -> int:
     said = (turn.input or {}).get("messages", [])
     images = sum("file_id" in message for message in said) * settings.AMBER_IMAGE_TOKENS
-    return _opening_tokens(turn) + images + sum(_tokens(m.get("content") or "") for m in said)
+    texts = (message.get("content") or "" for message in said)
+    return _opening_tokens(turn) + images + sum(map(estimate_tokens, texts))
 
 
 def _opening_tokens(turn: Turn) -> int:
@@ -168,8 +166,5 @@ def _opening_tokens(turn: Turn) -> int:
     if turn.assistant is None:
         return 0
     prompt = (turn.chat.prompt if turn.chat else None) or turn.assistant.prompt
-    return _tokens(prompt) + (settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0)
-
-
-def _tokens(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
+    passages = settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0
+    return estimate_tokens(prompt) + passages
