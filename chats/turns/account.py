@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 
 from amber.lib.errors import RateLimited, Unavailable
 from assistants.totals import count_tokens
@@ -81,7 +82,7 @@ class TurnAccount:
             return replace(usage, reasoning_tokens=round(usage.completion_tokens * share)), False
         encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
         thought = tokens.count_text(reasoning, encoding)
-        asked = tokens.count_messages(self.asked, encoding)
+        asked = tokens.count_messages(self.asked, encoding, settings.AMBER_IMAGE_TOKENS)
         said = tokens.count_text(text, encoding)
         return Usage(asked, said + thought, reasoning_tokens=thought), True
 
