@@ -30,7 +30,7 @@ from engine.text import tokens
 from engine.text.excerpt import excerpt
 
 MIN_FILE_TOKENS: Final = 100
-"""However many files there are, and however small the window: less tells nothing."""
+"""Each file gets this much, however many there are and however small the window: less would tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def compose(
     form: PromptFormat,
     history: RenderedHistory | None = None,
 ) -> ComposedRequest:
-    """Render the rows, unless `history` is what they become, and fit them into the model's window.
+    """Render the rows, unless `history` has them already, and fit them into the model's window.
 
     Earlier unanswered questions become one text with the last one, which is never dropped. If it
     does not fit with them, they are dropped, so that one long question does not end a chat. Raises

@@ -47,7 +47,7 @@ def read_exposure(
 
 
 def _read(row: ChatMessage) -> ReadMessage:
-    """Return what counts of a row, who says what: a row without a call tells it itself."""
+    """Return the parts of a row that exposure depends on."""
     call = row.tool_call
     return Message(role=row.role, content=row.content, tool_call=read_call(call)) if call else row
 

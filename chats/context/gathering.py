@@ -65,7 +65,7 @@ class GatheredContext:
 
 @dataclass(frozen=True, slots=True)
 class RequestLayout:
-    """What a request is made of beside what is looked up; and what words alone found already."""
+    """All of a request that does not depend on a vector, and what words have found already."""
 
     resolved: ResolvedModel
     profile: ModelProfile
@@ -204,7 +204,7 @@ def prepare(
 
 
 def _manifest(used: Ingredients, embedded: QuestionEmbedding) -> dict[str, Any]:
-    """Return the manifest, with what became of a late vector until it is written."""
+    """Return the manifest, with how late the question's vector was, as far as is known when it is written."""
     return {**manifest_of(used), "question_embedded_late_ms": embedded.late_ms}
 
 
@@ -257,7 +257,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
 
 
 def _budgets(form: PromptFormat) -> Budgets:
-    """Return the settings' budgets, cut down so that look-ups fill at most half of the window."""
+    """Return the budgets of the settings, reduced so that what is found fills at most half of the window."""
     wishes = (
         settings.AMBER_RECALL_TOKENS,
         settings.AMBER_MEMORY_TOKENS,

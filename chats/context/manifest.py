@@ -121,7 +121,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
 
 
 def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return ids and counts alone, for operators, who must not read what people wrote."""
+    """Return only ids and counts, for operators, who must not read what people wrote."""
     return {name: value for name, value in manifest.items() if name not in _TEXTS}
 
 
@@ -178,7 +178,7 @@ def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, 
 
 
 def _scene(found: RetrievedContext) -> dict[str, Any] | None:
-    """Return None if the assistant has no scenes, and no id if none of them was near enough."""
+    """Return the scene; None if the assistant has none, and without an id if none was near enough."""
     if found.scene is None and not found.scores:
         return None
     return {
@@ -216,7 +216,7 @@ def _left_out(used: Ingredients) -> Iterator[dict[str, Any]]:
 
 
 def _files_left_out(used: Ingredients) -> Iterator[tuple[File, str]]:
-    """Yield the posted files that the model read nothing or only parts of, and why."""
+    """Yield the posted files that the model did not read, or only in part, and why."""
     shorten = make_shortener(used.tail.messages, used.form)
     for file in filter(None, map(posted_file, used.tail.messages)):
         if file.unreadable:

@@ -32,7 +32,7 @@ from providers import reranker
 UNTRUSTED_ROLES: Final = array_literal(role for role, facts in ROLES.items() if facts.is_untrusted)
 
 MOST_LEFT_OUT: Final = 20
-"""Blocks named as relevant, but left out."""
+"""How many blocks at most the manifest names as relevant but left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class RecalledBlock:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message that a search found. What it found begins `offset` characters into its line."""
+    """A message that a search found; the match begins `offset` characters into its line."""
 
     id: UUID
     offset: int
@@ -227,7 +227,7 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
 
 
 def _read_blocks(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
-    """Return what the blocks themselves tell."""
+    """Return what is shown of the blocks, read from their own texts."""
     with connection.cursor() as cursor:
         arrays = _as_arrays([*_messages_of(shown)], cut)
         cursor.execute(_SHOWN_SQL, [*arrays, UNTRUSTED_ROLES])

@@ -33,13 +33,13 @@ from tools.protocol import ToolContext, ToolError
 
 MAX_MESSAGES: Final = 10
 _LOOKED_AT: Final = 100
-"""Matches that are examined: some may lie on abandoned branches, and some say what others do."""
+"""How many matches are examined: some lie on abandoned branches, and some repeat others."""
 
 _MOST_TIMES: Final = 5
-"""How many times are told of what was said again and again."""
+"""How many dates are given for a message that was repeated."""
 
 _AROUND: Final = 5
-"""The best matches whose neighbours are shown: a question without its answer says little."""
+"""How many of the best matches are shown with their neighbours: a question without its answer says little."""
 
 EMBEDDING_SECONDS: Final = 5.0
 """A call of a tool can wait longer for a vector than the beginning of an answer."""
@@ -59,7 +59,7 @@ class _Path:
 
 @dataclass(slots=True)
 class _Match:
-    """A message that was found, where in its line, and `again`: when others of those found say the same."""
+    """A message that was found, where in its line, and `again`: when it was repeated."""
 
     offset: int
     again: list[datetime] = field(default_factory=list)
