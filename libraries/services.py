@@ -177,7 +177,7 @@ def _check_sizes(library: Library, model: EmbeddingModel) -> None:
 
 
 def _replace_default(library: Library) -> None:
-    """Let a new default take the place of the person's old one."""
+    """Unset the person's old default library, if this one is to be the default."""
     if library.default:
         others = Library.objects.filter(
             organization_id=library.organization_id, user=library.user, default=True
@@ -186,7 +186,7 @@ def _replace_default(library: Library) -> None:
 
 
 def _set_wanted_model(library: Library, model: EmbeddingModel) -> None:
-    """Begin the switch to this model, or call off the one that is under way."""
+    """Begin the switch to this model, or cancel the one that is under way."""
     Library.objects.select_for_update(no_key=True).get(pk=library.pk)
     library.refresh_from_db(fields=["embedding_model", "next_embedding_model"])
     if model.pk == library.embedding_model_id:

@@ -16,7 +16,7 @@ from amber.lib.secrets import check_keys
 T = TypeVar("T")
 
 MAIL_SECONDS = 20
-"""How long each step of talking to the mail server may take: some look up who calls before they answer."""
+"""How long each step with the mail server may take: some servers look up the client before they answer."""
 MAX_LOGO_BYTES: Final = 1_000_000
 """A logo is sent with every first page."""
 PICTURES: Final = "an SVG, PNG, JPEG or WebP picture"

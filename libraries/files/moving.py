@@ -102,7 +102,7 @@ def _for_each_file(
 
 
 def _batches() -> Iterator[list[NamedFile]]:
-    """Read the rows by their ids, which grow: files that come meanwhile are at the end."""
+    """Read the rows in the order of their ids, which grow: files that are added meanwhile come last."""
     last = None
     while True:
         rows = File.objects.order_by("pk").values_list("pk", "path", "size", "file_hash")

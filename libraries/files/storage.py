@@ -43,7 +43,7 @@ NOT_READ: Final = (
 SPOOLED_BYTES: Final = 1_048_576
 """Of a file that is copied from a bucket, what may be in memory; the rest is on the disk."""
 ORPHAN_AGE: Final = timedelta(days=1)
-"""Bytes are written before their row: those without one may be of an upload that is going on."""
+"""How old bytes without a row must be to be erased: younger ones may belong to an upload under way."""
 FOLDERS: Final = 256
 ORPHANS_EVERY_SECONDS: Final = 600
 

@@ -18,7 +18,7 @@ from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import Unreadable
 
 UNPACK_LIMITS: Final = ParserLimits(cpu_seconds=120, wall_seconds=600)
-"""Pure Python unpacks about 10 MB a second. The wall time includes storing the files."""
+"""Enough to unpack in pure Python, at 10 MB a second, and to store the files meanwhile."""
 COMMAND: Final = ("-m", "libraries.git.pack_child")
 TOO_MUCH: Final = "The repository is too large to be unpacked. Name the wanted files by `include`."
 _PIECE_BYTES: Final = 1_048_576

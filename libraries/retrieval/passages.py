@@ -26,7 +26,7 @@ MAX_JOINED: Final = 6
 """Limit of chunks in one passage: with the usual 200 tokens, two pages."""
 
 LEAST_LOOKED_AT: Final = 15
-"""The fewest chunks whose sentences are looked at: five of them miss a twentieth of what answers."""
+"""Sentences of at least so many chunks are examined: with five, a twentieth of the answers is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Passage:
     text_rank: int | None
     vector_rank: int | None
     is_filler: bool = False
-    """Whether it is far behind the best, and there because more passages were asked for."""
+    """Whether it is far behind the best, and only included because more passages were asked for."""
 
 
 class FoundDocumentWire(TypedDict):
@@ -162,7 +162,7 @@ WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 
 
 def chunks_looked_at(count: int) -> int:
-    """Return how many of the best chunks are looked at for this number of passages."""
+    """Return how many of the best chunks are examined to make this number of passages."""
     return max(LEAST_LOOKED_AT, count)
 
 
@@ -195,7 +195,7 @@ def passages_of(
 
 
 def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHit] | None:
-    """Return the chunks that this one continues, before or behind; None if there are none."""
+    """Return the group of chunks that this one adjoins, before or behind; None if there is none."""
     for group in groups:
         orders = [other.chunk.order for other in group]
         is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1

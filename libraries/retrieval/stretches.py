@@ -53,7 +53,7 @@ POWER: Final = 1.5
 """Of a chunk that vectors found a share is shown: this power of its strength, where the best has 1."""
 
 _GOES_ON: Final = ("；", "…", ":", "：")
-"""How a sentence or line ends that does not end there: what it says follows."""
+"""How a line ends that only introduces what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, start: int, piece: Piece, following: Piece) -> bool:
-    """Whether what begins at `start` and has this piece last must not end there."""
+    """Whether a sentence that begins at `start` must not end with this piece."""
     if piece.kind is BlockKind.HEADING:
         return True
     if following.end - start > PIECE_CHARS or following.kind is BlockKind.HEADING:

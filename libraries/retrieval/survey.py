@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLE: Final = 120
-"""7,140 pairs: random vectors then show a lift of at most 0.1."""
+"""The chunks of a sample: with their 7,140 pairs, random vectors show a lift of at most 0.1."""
 
 LEAST: Final = 20
 """Least chunks of one script; fewer tell nothing."""
@@ -150,7 +150,7 @@ WHERE library_id = %s AND embedding_model_id = %s ORDER BY md5(id::text) LIMIT %
 
 
 def _sample_rows(library: Library) -> list[_Row]:
-    """Sample chunks: the same ones each time, as long as there are no others."""
+    """Sample chunks; the same ones each time, while the library has the same chunks."""
     with connection.cursor() as cursor:
         cursor.execute(_SAMPLED_SQL, [library.pk, library.embedding_model_id, SAMPLE])
         return list(cursor.fetchall())

@@ -34,10 +34,10 @@ EXACT_CHUNKS: Final = 3_000
 """Up to so many chunks an exact scan is as fast as the index can be."""
 
 INDEX_COST: Final = 30
-"""A chunk that the index walks past costs as much as so many in an exact scan."""
+"""A chunk visited in the index costs as much as so many in an exact scan."""
 
 MAX_SCANNED: Final = 40_000
-"""`hnsw.max_scan_tuples`: an exact scan takes over where the index has to walk further."""
+"""`hnsw.max_scan_tuples`: if the index would visit more, an exact scan is made instead."""
 
 FIRST_CHUNKS: Final = 100
 """Chunks taken as a sample until a survey has a better one."""
@@ -124,7 +124,7 @@ def _scan_exactly(asked: VectorQuery) -> _Hits:
 
 
 def _search_index(asked: VectorQuery) -> _Hits | None:
-    """Find chunks by the index; None if it did not find as many as there are."""
+    """Find chunks by the index; None if it gave up before it had found enough."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)
     sql = _NEAREST_SQL.format(

@@ -64,7 +64,7 @@ class ForAnybody(APIView):
 
 
 class ForGuests(APIView):
-    """A view for guests of the assistant in the address, and for nobody else."""
+    """A view for guests of the assistant in the address only."""
 
     authentication_classes = [GuestAuthentication]
 

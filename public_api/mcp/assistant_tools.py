@@ -28,7 +28,7 @@ MAX_LISTED: Final = 200
 MAX_QUESTION_CHARS: Final = 100_000
 MAX_NAME_CHARS: Final = 200
 REPORT_SECONDS: Final = 1.0
-"""Between two words about a growing answer: a client shows them, and needs no more."""
+"""The pause between two reports on a growing answer: a client only shows them."""
 
 
 async def list_assistants(principal: Principal, arguments: Json, report: Report) -> ToolAnswer:
