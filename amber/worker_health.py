@@ -10,7 +10,7 @@ import sys
 
 import psycopg
 
-_SHOWN: str = """
+_SHOWN_SQL: str = """
 SELECT EXISTS (
     SELECT FROM chats_workerheartbeat
     WHERE queue = %s AND starts_with(worker, %s) AND beat_at > now() - interval '20 seconds'
@@ -21,7 +21,7 @@ SELECT EXISTS (
 def consumes(queue: str, *, database_url: str) -> bool:
     """Return whether a worker of this host consumes the queue. Raises psycopg.Error."""
     with psycopg.connect(database_url, connect_timeout=5) as connection:
-        row = connection.execute(_SHOWN, (queue, f"{socket.gethostname()[:60]}:")).fetchone()
+        row = connection.execute(_SHOWN_SQL, (queue, f"{socket.gethostname()[:60]}:")).fetchone()
     return bool(row and row[0])
 
 

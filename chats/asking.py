@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
 from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, find_knowledge
@@ -45,22 +44,21 @@ def ask_library(
     question: str,
     history: Sequence[Mapping[str, str]] = (),
     model: str = "",
-    claim: IdempotencyRecord | None = None,
 ) -> LibraryQuestion:
     """Search the library and start the turn.
 
     `history` holds {"user", "assistant"} pairs, oldest first. `library` has its `embedding_model`
     and provider selected. Raises what `start_stateless_turn` raises.
     """
-    asked = [*(pair["user"] for pair in history), question]
+    searched = question_of([*(pair["user"] for pair in history), question]) or question
     knowledge = find_knowledge(
         KnowledgeRequest(
             library=library,
-            question=question_of(asked) or question,
+            question=searched,
             user_id=principal.user_id,
             limit_tokens=settings.AMBER_PASSAGE_TOKENS,
             encoding=DEFAULT_ENCODING,
-            vectors=_vectors(library, principal, question_of(asked) or question),
+            vectors=_vectors(library, principal, searched),
         )
     )
     prompt = ask_prompt(
@@ -77,7 +75,6 @@ def ask_library(
         options=CallOptions(
             model=model, is_bare=True, is_unattended=True, prompts=(ASK_INSTRUCTIONS,)
         ),
-        claim=claim,
     )
     return LibraryQuestion(turn, knowledge)
 

@@ -15,7 +15,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.cached_update import insert_row
-from amber.lib.errors import Conflict, Invalid
+from amber.lib.errors import Invalid
 from assistants.models import Assistant
 from chats.context.call_options import CallOptions
 from chats.events.stream import announce_cancel
@@ -24,9 +24,9 @@ from chats.messages.questions import name_by, question_at
 from chats.messages.turn_messages import open_calls
 from chats.messages.wire import turn_wire
 from chats.models import Chat, ChatMessage, Turn
-from chats.queue import enqueue_turn
-from chats.turns.admission import admit, dismiss
+from chats.turns.admission import release_budgets
 from chats.turns.endings import lock_turn
+from chats.turns.start import begin_turn, lock_idle_chat
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider_fields import reasoning_in
 from libraries.models import File
@@ -52,14 +52,8 @@ def begin_chat(
     `files` are those the entries name, not yet saved. Raises Invalid (no_human_message) and
     RateLimited (budget_exceeded).
     """
-    chat = Chat.objects.create(
-        organization_id=principal.organization_id,
-        user=principal.user,
-        guest_id=principal.guest_id,
-        owner=transcript.owner_of(principal),
-        api_key=principal.key,
-        assistant=assistant,
-    )
+    chat = transcript.new_chat(principal, assistant=assistant)
+    chat.save(force_insert=True)
     return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
 
 
@@ -80,10 +74,7 @@ def continue_chat(
     (turn_in_progress), Invalid (no such call waits; no_human_message) and RateLimited
     (budget_exceeded).
     """
-    chat = transcript.lock_chat(chat.pk)
-    live = Turn.objects.live().filter(chat=chat).first()
-    if live is not None:
-        raise Conflict(code="turn_in_progress", turn_id=str(live.pk))
+    chat = lock_idle_chat(chat.pk)
     _check_results(chat.active_leaf, entries)
     return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
 
@@ -103,7 +94,7 @@ def forget_turn(turn: Turn) -> None:
         locked.save(update_fields=["options", "updated_at"])
         return
     if locked.is_live:
-        dismiss([locked])
+        release_budgets([locked])
         transaction.on_commit(partial(announce_cancel, locked.pk))
     locked.delete()
 
@@ -125,25 +116,9 @@ def _add_and_ask(
     written = _append(chat, entries, assistant, {str(file.pk): file.pk for file in files})
     question = next((m for m in reversed(written) if m.role in ASKING_ROLES), None)
     question = question or question_at(written[-1])
-    turn = admit(
-        Turn(
-            organization_id=chat.organization_id,
-            chat=chat,
-            user_id=chat.user_id,
-            guest_id=chat.guest_id,
-            api_key=principal.key,
-            assistant=assistant,
-            question=question,
-            tip=written[-1],
-            options=options.as_json(),
-        )
-    )
-    if question.turn_id is None:
-        question.turn = turn
-        question.save(update_fields=["turn", "updated_at"])
+    turn = begin_turn(chat, principal, question, assistant, tip=written[-1], options=options)
     chat.name = chat.name or name_by(question)
     transcript.move_leaf(chat, written[-1])
-    transaction.on_commit(partial(enqueue_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))
     return turn
 

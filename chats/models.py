@@ -209,8 +209,8 @@ class ChatMessage(TenantRow):
     release wrote `search`, without the person's word (`chats.messages.search`).
     """
 
-    # Other indexes begin with `chat` and `turn`, and most messages have no file and no opening: an index that is
-    # not there is not written with each message.
+    # Every index costs a write with each message. Other indexes begin with `chat` and `turn`, and those of `file`
+    # and `opening` are partial: most messages have neither.
     chat = models.ForeignKey(
         Chat, on_delete=models.CASCADE, related_name="messages", db_index=False
     )
@@ -423,9 +423,9 @@ class Turn(TenantRow, Leased):
     beyond that (`chats.context.call_options`). `seq` is the number of the last event that the
     stored state includes. `step` counts stored replies of the model. `tip` is where the next
     message is appended. `partial_text` is the text of the step under way, as far as it was shown;
-    it becomes a message when the turn ends, and `partial_reasoning` goes with it. `is_budgeted` means that budgets apply, and hold
-    something for the turn while it lives (`chats.turns.admission`). `trace_parent` names the span that asked,
-    for those of whoever answers (`chats.turns.attempt_spans`).
+    it becomes a message when the turn ends, and `partial_reasoning` goes with it. `is_budgeted` says
+    that budgets apply, which reserve something for the turn while it lives (`chats.turns.admission`).
+    `trace_parent` names the span that asked; the worker's spans hang below it (`chats.turns.attempt_spans`).
     """
 
     # Other indexes begin with these two. Each state that a turn goes through writes all indexes.
@@ -547,10 +547,10 @@ class MessageBlock(TenantRow):
     """A sealed run of old messages. `hash` covers the previous one's, so branches share blocks.
 
     `tokens_before` counts what the path's earlier blocks hold. `embedding_model_id` is null until
-    the block has a vector. `pieces` are the stretches of its text that are ranked and shown,
-    six numbers each (`engine.context.pieces.MessagePiece`), `piece_vectors` their vectors in that order: none of the built-in
-    embedder. A word's positions in `search` are the pieces that have it, from 1. `index_version` says
-    which release indexed it (`chats.digest.block_index`).
+    the block has a vector. `pieces` are the stretches of its text that are ranked and shown, six
+    numbers each (`engine.context.pieces.MessagePiece`); `piece_vectors` are their vectors in that
+    order, which the built-in embedder makes none of. A word's positions in `search` are the pieces
+    that have it, from 1. `index_version` says which release indexed it (`chats.digest.blocks`).
     """
 
     chat = models.ForeignKey(Chat, on_delete=models.CASCADE, related_name="blocks")

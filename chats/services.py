@@ -1,7 +1,6 @@
 """Change chats, messages and turns: each function is one transaction, over authorised objects.
 
-Locks are taken in one order everywhere: the chat, then its turn. A turn is enqueued after commit,
-since its worker would not find the row before.
+Locks are taken in one order everywhere: the chat, then its turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
 from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.round_trips import in_one_trip
-from amber.lib.errors import Conflict, Invalid, Missing
+from amber.lib.errors import Invalid, Missing
 from amber.lib.ids import new_id
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
@@ -36,9 +35,9 @@ from chats.messages.questions import name_by, question_at
 from chats.messages.roles import POSTED_ROLES
 from chats.messages.wire import PostedWire, chat_wire, turn_wire
 from chats.models import Chat, ChatMessage, Feedback, Turn
-from chats.queue import enqueue_turn
-from chats.turns.admission import admit, dismiss
+from chats.turns.admission import admit, release_budgets
 from chats.turns.endings import TurnEnding, end_outside, lock_turn
+from chats.turns.start import begin_turn, in_progress, lock_idle_chat, lock_live_turn
 from engine.events import TurnStatus
 from engine.messages import ASKING_ROLES, MessageRole
 from libraries.models import File
@@ -74,14 +73,8 @@ def create_chat(
     if at_most is not None:
         said = f"You have reached the limit of {at_most} chats. Delete one first."
         refuse_beyond(Chat, principal, at_most, said=said)
-    chat = Chat.objects.create(
-        organization_id=principal.organization_id,
-        user=principal.user,
-        guest_id=principal.guest_id,
-        owner=transcript.owner_of(principal),
-        api_key=principal.key,
-        **fields,
-    )
+    chat = transcript.new_chat(principal, **fields)
+    chat.save(force_insert=True)
     chat.live_turn_id = None
     tell_of_chat(chat)
     settle(claim, status=201, answer=chat_wire(chat))
@@ -105,7 +98,7 @@ def delete_chat(chat: Chat) -> None:
     transcript.lock_chat(chat.pk)
     tell_of_chat(chat, "chat.deleted")
     withdraw_messages(chat, ChatMessage.objects.filter(chat=chat))
-    dismiss(Turn.objects.live().filter(chat=chat))
+    release_budgets(Turn.objects.live().filter(chat=chat))
     Turn.objects.filter(chat=chat).delete()
     Chat.objects.filter(pk=chat.pk).update(active_leaf=None)
     for rows in (Feedback.objects.filter(chat=chat), ChatMessage.objects.filter(chat=chat)):
@@ -139,12 +132,12 @@ def post_message(
             fields={"role": ["Clients cannot post messages with this role."]},
         )
     chat = lock_visible(Chat, principal, chat_id)  # looked up and locked in one statement
-    live = _live_turn(chat)
+    live = lock_live_turn(chat)
     if live is not None and not policy.while_live:
-        raise _in_progress(live)
+        raise in_progress(live)
     if parent is None:
         parent = _end_of_branch(chat, live)
-    asked = (assistant or _own(chat, principal)) if policy.starts_turn else None
+    asked = (assistant or _assistant_of_chat(chat, principal)) if policy.starts_turn else None
     turn = None
     with in_one_trip():
         message = transcript.append(
@@ -185,7 +178,7 @@ def edit_message(
         raise Invalid(code="role_not_allowed")
     if policy.needs_content and not content.strip():
         raise Invalid(fields={"content": ["Messages with this role must have text."]})
-    chat = _idle_chat(message.chat_id)
+    chat = lock_idle_chat(message.chat_id)
     edited = transcript.append(
         chat,
         message.parent,
@@ -217,7 +210,7 @@ def regenerate(
 
     Raises Invalid (no_human_message, no_assistant), Conflict (turn_in_progress).
     """
-    chat = _idle_chat(message.chat_id)
+    chat = lock_idle_chat(message.chat_id)
     question = question_at(message)
     answered_by = assistant or _assistant_of(question, chat, principal)
     turn = _start_turn(chat, principal, question, answered_by)
@@ -231,13 +224,12 @@ def delete_message(message: ChatMessage) -> None:
 
     Raises Conflict (turn_in_progress).
     """
-    chat = _idle_chat(message.chat_id)
+    chat = lock_idle_chat(message.chat_id)
     delete_blocks_with(message)
     withdraw_messages(chat, ChatMessage.objects.filter(pk=message.pk))
-    after_opening = message.parent_id if message.opening_id == message.pk else None
     if message.opening_id == message.pk:
         same = ChatMessage.objects.filter(chat=chat, opening=message)
-        same.update(opening=after_opening)
+        same.update(opening=message.parent_id)
     ChatMessage.objects.filter(parent=message).update(parent=message.parent)
     Turn.objects.filter(tip=message).update(tip=message.parent)
     if chat.active_leaf_id == message.pk:
@@ -283,7 +275,6 @@ def start_stateless_turn(
             options=options.as_json(),
         )
     )
-    transaction.on_commit(partial(enqueue_turn, turn.pk))
     settle(claim, status=201, answer=turn_wire(turn))
     return turn
 
@@ -321,29 +312,6 @@ def _post_result(
     return posted
 
 
-def _live_turn(chat: Chat) -> Turn | None:
-    live = _live_turns(chat_id=chat.pk)
-    return live[0] if live else None
-
-
-@cache_sql
-def _live_turns(*, chat_id: UUID) -> QuerySet[Turn]:
-    """Lock the chat's live turn: one at most."""
-    return Turn.objects.live().filter(chat=chat_id).select_for_update(no_key=True)
-
-
-def _in_progress(live: Turn) -> Conflict:
-    return Conflict(code="turn_in_progress", turn_id=str(live.pk))
-
-
-def _idle_chat(chat_id: UUID) -> Chat:
-    chat = transcript.lock_chat(chat_id)
-    live = _live_turn(chat)
-    if live is not None:
-        raise _in_progress(live)
-    return chat
-
-
 def _end_of_branch(chat: Chat, live: Turn | None) -> ChatMessage | None:
     """Return the message that the next one follows: a running turn's last one, if a turn runs."""
     leaf_id = live.tip_id if live is not None else chat.active_leaf_id
@@ -369,37 +337,19 @@ def _start_turn(
     *,
     turn_id: UUID | None = None,
 ) -> Turn:
-    """Start the turn. A new question was written with its `turn_id` already: one write less."""
     if assistant is None:
         raise Invalid(code="no_assistant", fields={"assistant_id": ["Name an assistant."]})
-    turn = admit(
-        Turn(
-            id=turn_id or new_id(),
-            organization_id=chat.organization_id,
-            chat=chat,
-            user_id=chat.user_id,
-            guest_id=chat.guest_id,
-            api_key=principal.key,
-            assistant=assistant,
-            question=question,
-            tip=question,
-        )
-    )
-    if question.turn_id is None:
-        question.turn = turn
-        question.save(update_fields=["turn", "updated_at"])
-    transaction.on_commit(partial(enqueue_turn, turn.pk))
-    return turn
+    return begin_turn(chat, principal, question, assistant, turn_id=turn_id)
 
 
 def _assistant_of(message: ChatMessage, chat: Chat, principal: Principal) -> Assistant | None:
     """Return the assistant that was asked, else the first to answer, else the chat's, if usable."""
     answered_by = message.turn.assistant_id if message.turn_id and message.turn else None
     asked = message.assistant_id or answered_by
-    return _usable(asked, principal) or _own(chat, principal)
+    return _usable(asked, principal) or _assistant_of_chat(chat, principal)
 
 
-def _own(chat: Chat, principal: Principal) -> Assistant | None:
+def _assistant_of_chat(chat: Chat, principal: Principal) -> Assistant | None:
     return _usable(chat.assistant_id, principal)
 
 

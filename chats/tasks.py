@@ -1,7 +1,6 @@
-"""Run turns and seal chats for Celery: a message (`chats.queue`) names a row, which has the state.
-Of turns the one that is next is run, which need not be the one that the message names.
+"""Run turns and seal chats for Celery. A message (`chats.queue`) names a row; the row has the state.
 
-Only workers import this module. Each task takes more arguments than it knows: a newer release may send some.
+Only workers import this module. Each task accepts more arguments than it knows: a newer release may send them.
 """
 
 import time
@@ -23,13 +22,13 @@ AWAY_SECONDS: Final = 0.5
 """The pause before another try to claim a turn while Postgres is away."""
 
 OVER = {*TurnStatus} - {TurnStatus.QUEUED, TurnStatus.RUNNING}
-"""States in which a turn has left its worker's hands."""
+"""States in which no worker runs the turn any more."""
 
 
 @shared_task(name="chats.run_turn")
 def run_turn(turn_id: str, *_: str) -> None:
-    """Run the turn that is next, and as long as turns wait for one to end, those after it."""
-    # With all that answers: 6 MB, in workers that have turns to run.
+    """Run the turn that is next, which need not be the named one; while turns wait for another to end, go on."""
+    # Imported late, with all that answers a turn: 6 MB that only workers with turns need.
     from chats.running import runner
     from chats.turns import claims
 
@@ -42,7 +41,7 @@ def run_turn(turn_id: str, *_: str) -> None:
         while status in OVER and claims.are_some_waiting() and not worker.is_draining:
             status = runner.run_next(worker=worker.name)
     except (OperationalError, InterfaceError) as exc:
-        # Not from a turn that runs: none could be claimed. The message must not be lost with the attempt.
+        # Raised by the claim, never by a turn that runs. The message must not be lost with the attempt.
         logger.warning("no_turn_claimed", reason=type(exc).__name__)
         time.sleep(AWAY_SECONDS)
         status = TurnStatus.QUEUED
@@ -52,5 +51,5 @@ def run_turn(turn_id: str, *_: str) -> None:
 
 @shared_task(name="chats.seal_chat")
 def seal_chat(chat_id: str, *_: str) -> None:
-    """Seal the chat's old messages. Doing it twice does no harm."""
+    """Seal the chat's old messages; doing it twice does no harm."""
     blocks.seal_for_owner(UUID(chat_id))

@@ -193,7 +193,7 @@ def fold(events: Iterable[Event]) -> Transcript:
     """
     seen = Transcript()
     for event in events:
-        take(seen, event)
+        apply_event(seen, event)
     return seen
 
 
@@ -206,7 +206,7 @@ def _put(messages: list[dict[str, Any]], message: dict[str, Any]) -> None:
     messages.append(message)
 
 
-def take(seen: Transcript, event: Event) -> None:
+def apply_event(seen: Transcript, event: Event) -> None:
     """Apply one more event, in place."""
     match event:
         case TextDelta(step=step, text=text):

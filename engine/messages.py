@@ -2,7 +2,7 @@
 
 The roles are a table here; what clients may do with them is in `chats.messages.roles`, and
 docs/architecture.md ("Roles") has both. What a model provider understands is made from these by
-`engine.history.normaliser.normalise`.
+`engine.history.normaliser.render_history`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -127,13 +127,12 @@ ProviderMessage = SystemMessage | UserMessage | AssistantMessage | ResultMessage
 can be read only once, and no fields of other providers."""
 
 
-class _Produced(dict[str, Any]):
-    """Looks the same on the wire as what a person wrote."""
+class _ProducedMessage(dict[str, Any]):
+    """A message of the user's role that a tool made; on the wire it looks like what a person wrote."""
 
 
 def is_plain(message: ProviderMessage) -> bool:
-    """Return whether a message has a role and a content alone: nearly all of a long chat, so that passes over it need
-    not look further."""
+    """Return whether a message has only a role and content, as nearly all have, so that a pass can skip it."""
     return len(message) == 2 and "content" in message
 
 
@@ -147,11 +146,11 @@ def mark_produced(content: Content) -> UserMessage:
 
     No person wrote it: it is never the question (`is_asked`).
     """
-    return cast(UserMessage, _Produced(role="user", content=content))
+    return cast(UserMessage, _ProducedMessage(role="user", content=content))
 
 
 def is_produced(message: ProviderMessage) -> bool:
-    return type(message) is _Produced
+    return type(message) is _ProducedMessage
 
 
 def is_asked(message: ProviderMessage) -> bool:

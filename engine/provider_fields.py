@@ -15,7 +15,7 @@ refuse fields that they do not know. A field of a message goes back only within 
 question, and all up to the next one) that calls tools. There DeepSeek demands it, on every message
 and in later turns too; where nothing was called its newer models ignore it, and `deepseek-reasoner`
 of old, which knows no tools, answers 400 to any. Some refuse even what they sent: those are learnt
-by `engine.provider.message_mends`.
+by `engine.message_mends`.
 
 Sources: https://ai.google.dev/gemini-api/docs/thought-signatures,
 https://api-docs.deepseek.com/guides/thinking_mode#tool-calls,

@@ -425,7 +425,7 @@ class VectorSurvey(TenantRow):
 
 
 class Embedding(TenantRow):
-    """A vector that was paid for already: a cache, never shared between organizations."""
+    """A cached vector, which was paid for once. Never shared between organizations."""
 
     embedding_model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
     text_md5 = models.CharField(max_length=32)

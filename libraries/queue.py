@@ -21,7 +21,7 @@ def enqueue_imports() -> None:
 
 
 def enqueue_erasure() -> None:
-    """Wake a worker for what deletions left. The hourly periodic job makes good a lost message."""
+    """Wake a worker to erase what deletions left. If the message is lost, a periodic job does so within the hour."""
     enqueue("ingest", "libraries.erase")
 
 

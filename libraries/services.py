@@ -6,7 +6,6 @@ batches. Documents have services of their own (`libraries.ingestion.document_ser
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -24,7 +23,7 @@ from amber.lib.database.lease import RUNNING
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
-from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
 from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
@@ -95,7 +94,7 @@ def delete_library(library: Library, *, by: Actor) -> None:
     LibraryGrant.objects.filter(library=library).delete()
     running = Document.objects.filter(library=library, status=RUNNING)
     running.update(cancel_requested_at=Now())
-    transaction.on_commit(partial(enqueue_erasure))
+    transaction.on_commit(enqueue_erasure)
     record_switch(by, library, _SHARING, before=library.shared, after=False)
 
 
@@ -111,9 +110,9 @@ def reindex_library(library: Library) -> Library:
     )
     unread = When(stage=DocumentStage.STORED, then=Value(DocumentStage.STORED))
     documents.update(
-        **AFRESH, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
+        **QUEUED_ANEW, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
     )
-    transaction.on_commit(partial(enqueue_ingestion))
+    transaction.on_commit(enqueue_ingestion)
     return library
 
 
@@ -178,7 +177,7 @@ def _check_sizes(library: Library, model: EmbeddingModel) -> None:
 
 
 def _replace_default(library: Library) -> None:
-    """Let a new default take the place of the person's old one."""
+    """Unset the person's old default library, if this one is to be the default."""
     if library.default:
         others = Library.objects.filter(
             organization_id=library.organization_id, user=library.user, default=True
@@ -187,14 +186,14 @@ def _replace_default(library: Library) -> None:
 
 
 def _set_wanted_model(library: Library, model: EmbeddingModel) -> None:
-    """Begin the switch to this model, or call off the one that is under way."""
+    """Begin the switch to this model, or cancel the one that is under way."""
     Library.objects.select_for_update(no_key=True).get(pk=library.pk)
     library.refresh_from_db(fields=["embedding_model", "next_embedding_model"])
     if model.pk == library.embedding_model_id:
         if library.next_embedding_model_id is not None:
             switching.call_off_switch(library)
-            transaction.on_commit(partial(enqueue_erasure))
+            transaction.on_commit(enqueue_erasure)
     elif model.pk != library.next_embedding_model_id:
         switching.begin_switch(library, model)
-        transaction.on_commit(partial(enqueue_erasure))
-        transaction.on_commit(partial(enqueue_ingestion))
+        transaction.on_commit(enqueue_erasure)
+        transaction.on_commit(enqueue_ingestion)

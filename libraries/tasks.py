@@ -23,7 +23,7 @@ SLICE_SECONDS: Final = 5.0
 
 @shared_task(name="libraries.ingest")
 def ingest(*_: str) -> None:
-    if indexing.work(this_worker(), seconds=SLICE_SECONDS):
+    if indexing.index_waiting(this_worker(), seconds=SLICE_SECONDS):
         enqueue_ingestion()
 
 

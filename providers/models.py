@@ -34,8 +34,8 @@ class Provider(Row):
     """A service that models are reached at. The encrypted columns are bound to this row. Only
     `providers.registry` and `providers.services` decrypt them.
 
-    `preset` is a name in `providers.presets`, or blank. `environment_sealed` holds what the environment said when it last created or changed this row;
-    it is blank for providers made by hand.
+    `preset` is a name in `providers.presets`, or blank. `environment_sealed` holds what the environment
+    said when it last created or changed this row; it is blank for providers made by hand.
     """
 
     name = models.CharField(max_length=120, unique=True)
@@ -272,8 +272,8 @@ class Budget(TenantRow):
     """A limit per day or month (UTC). `subject` is the id of what `scope` names; blank: each one.
 
     A key's id is that of the first key it was rotated from. `assistant_id` narrows a budget of
-    guests to those of one assistant. One `by_operator` is changed by operators alone. Of several budgets that differ only in these two, the
-    narrowest counts.
+    guests to those of one assistant. Only operators change a budget that is `by_operator`. Of several
+    budgets that differ only in these two, the narrowest counts.
     """
 
     scope = models.CharField(max_length=12, choices=BudgetScope.choices)

@@ -138,7 +138,7 @@ def default_embedding_model() -> EmbeddingModel:
 def select_default_embedding_model() -> CachedStatement:
     """Return the statement of `default_embedding_model`, for a query that reads it beside other things: without
     parameters."""
-    return _first_embedding_model.built()
+    return _first_embedding_model.statement()
 
 
 @cache_sql

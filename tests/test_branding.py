@@ -18,7 +18,7 @@ TEXT = 4.5
 @pytest.fixture(autouse=True)
 def nothing_fetched(monkeypatch):
     logos._own_logo.cache_clear()
-    monkeypatch.setattr(logos, "_fetched", logos._Fetched())
+    monkeypatch.setattr(logos, "_fetched", logos._FetchedLogo())
     yield
     logos._own_logo.cache_clear()
 

@@ -1,9 +1,10 @@
 """What the code of every app keeps to (docs/architecture.md); read from its syntax trees."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -100,6 +101,7 @@ def is_shown(source: Source) -> bool:
 
 
 SENDER = "amber/lib/workers/queue.py"
+ADMISSION = "chats/turns/admission.py"
 
 
 def sends_messages_itself(source: Source) -> Iterator[str]:
@@ -116,12 +118,14 @@ def sends_messages_itself(source: Source) -> Iterator[str]:
 
 def enqueues_before_the_commit(source: Source) -> Iterator[str]:
     """Services enqueue after it: before it the worker would find no row."""
-    for node in source.all(ast.Name) if "services" in Path(source.path).stem else ():
+    is_service = "services" in Path(source.path).stem or source.path == ADMISSION
+    for node in source.all(ast.Name) if is_service else ():
         if node.id.startswith("enqueue_"):
-            made = source.parents[node]
-            after = source.parents.get(made)
-            is_partial = isinstance(made, ast.Call) and name_of(made.func) == "partial"
-            if not is_partial or name_of(getattr(after, "func", None)) != "on_commit":
+            caller = source.parents[node]
+            if isinstance(caller, ast.Call) and name_of(caller.func) == "partial":
+                caller = source.parents[caller]
+            is_after = isinstance(caller, ast.Call) and name_of(caller.func) == "on_commit"
+            if not is_after:
                 yield f"{source.path}:{node.lineno} enqueues at once"
 
 
@@ -186,11 +190,55 @@ def is_a_drawer(source: Source) -> Iterator[str]:
         yield source.path
 
 
+STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|COPY|CREATE|ALTER|DROP)\b")
+
+
+def hides_a_statement(source: Source) -> Iterator[str]:
+    """A constant that is SQL says so by its name."""
+    for node in source.tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            name = name_of(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])
+            texts = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+            is_sql = isinstance(node.value, ast.Constant | ast.JoinedStr) and any(
+                isinstance(text, str) and STATEMENT.match(text) for text in texts[:1]
+            )
+            if is_sql and not name.endswith(("SQL", "_TEMPLATE")):
+                yield f"{source.path}: {name}"
+
+
+REFERENCE = re.compile(rf"`((?:{'|'.join(house.APPS)})(?:\.\w+)+)`")
+
+
+@cache
+def known_names() -> set[str]:
+    """The dotted names of all modules, and of what is defined in them, at any depth."""
+    names: set[str] = set()
+    for module, tree in house.modules().items():
+        parts = module.removesuffix(".__init__").split(".")
+        names.update(".".join(parts[: n + 1]) for n in range(len(parts)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(f"{module}.{node.name}")
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(f"{module}.{node.id}")
+    return names
+
+
+def names_what_is_gone(source: Source) -> Iterator[str]:
+    """What a docstring refers to by a dotted name is there. Names of one dot may be other things."""
+    for node in source.all(ast.Constant):
+        for named in REFERENCE.findall(node.value) if isinstance(node.value, str) else ():
+            without_field = re.sub(r"(\.[A-Z]\w*)\..*", r"\1", named)
+            if named.count(".") > 1 and without_field not in known_names():
+                yield f"{source.path}: {named}"
+
+
 # -- Every module against every rule ---------------------------------------------------------------
 
 RULES = (
     *(looks_past_the_door, writes_in_a_shape_or_view, sends_messages_itself),
     *(enqueues_before_the_commit, writes_a_lease, swallows_errors, says_nothing, is_a_drawer),
+    *(hides_a_statement, names_what_is_gone),
 )
 
 
@@ -214,6 +262,8 @@ BREAKS = (
     (sends_messages_itself, "chats/services.py", "def f(): enqueue(1)"),
     (enqueues_before_the_commit, "chats/services.py", "enqueue_turn(1)"),
     (enqueues_before_the_commit, "chats/services.py", "run(partial(enqueue_turn, 1))"),
+    (enqueues_before_the_commit, "libraries/services.py", "transaction.on_commit(enqueue_work())"),
+    (enqueues_before_the_commit, ADMISSION, "enqueue_turn(1)"),
     (writes_a_lease, "chats/services.py", "turn.lease_until = 1"),
     (writes_a_lease, "chats/services.py", "turns.update(lease_until=1)"),
     (writes_a_lease, "chats/services.py", "save({'lease_until': 1})"),
@@ -222,6 +272,9 @@ BREAKS = (
     (swallows_errors, "chats/running/runner.py", "f()"),
     (says_nothing, "chats/services.py", "f()"),
     (is_a_drawer, "chats/utils.py", "f()"),
+    (hides_a_statement, "chats/services.py", "_READ: Final = 'SELECT 1'"),
+    (names_what_is_gone, "chats/services.py", "'See `chats.digest.block_index`.'"),
+    (names_what_is_gone, "chats/services.py", "'See `engine.messages.Massage`.'"),
 )
 
 

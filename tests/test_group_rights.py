@@ -301,7 +301,7 @@ def test_lists_cost_the_same_for_many_groups(world, kind, django_assert_max_num_
 @pytest.fixture
 def chat(world: World, monkeypatch: pytest.MonkeyPatch) -> Chat:
     """A chat of somebody in the group, with a question that was answered."""
-    monkeypatch.setattr("chats.services.enqueue_turn", lambda _: None)
+    monkeypatch.setattr("chats.turns.admission.enqueue_turn", lambda _: None)
     principal = world.people["uses"].principal
     made: Chat = create_chat(principal, assistant=world.rows["assistant"])
     asked = api(world.people["uses"]).post(messages(made), {"content": "How is it bled?"})

@@ -66,10 +66,10 @@ def test_answers_close_their_connection_while_the_process_drains(drain):
 @pytest.mark.parametrize(
     ("signals", "drain_seconds", "order"),
     [
-        ([signal.SIGTERM], 0.05, ["drain", "stop", "part"]),
-        ([signal.SIGTERM], 0, ["stop", "part"]),
-        ([signal.SIGTERM, signal.SIGTERM], 600, ["drain", "stop", "part"]),
-        ([signal.SIGINT], 600, ["stop", "part"]),
+        ([signal.SIGTERM], 0.05, ["drain", "stop", "close"]),
+        ([signal.SIGTERM], 0, ["stop", "close"]),
+        ([signal.SIGTERM, signal.SIGTERM], 600, ["drain", "stop", "close"]),
+        ([signal.SIGINT], 600, ["stop", "close"]),
     ],
 )
 def test_stops_in_order_and_at_once_when_asked_again(
@@ -82,9 +82,9 @@ def test_stops_in_order_and_at_once_when_asked_again(
     told: list[str] = []
 
     async def live() -> None:
-        parted = asyncio.Event()
-        drain.on_parting(lambda: told.append("part"))
-        drain.on_parting(parted.set)
+        closed = asyncio.Event()
+        drain.on_closing(lambda: told.append("close"))
+        drain.on_closing(closed.set)
         messages: asyncio.Queue[Any] = asyncio.Queue()
         messages.put_nowait({"type": "lifespan.startup"})
         said: asyncio.Queue[Any] = asyncio.Queue()
@@ -100,7 +100,7 @@ def test_stops_in_order_and_at_once_when_asked_again(
             await asyncio.sleep(0.01)
             if drain.is_draining and not told:
                 told.append("drain")
-        await asyncio.wait_for(parted.wait(), 20)
+        await asyncio.wait_for(closed.wait(), 20)
         messages.put_nowait({"type": "lifespan.shutdown"})
         await running
 
@@ -110,7 +110,7 @@ def test_stops_in_order_and_at_once_when_asked_again(
         for number, handler in before.items():
             signal.signal(number, handler)
     assert told == order
-    assert drain.is_parting
+    assert drain.is_closing
 
 
 def test_the_server_waits_as_long_as_workers_do_for_what_cannot_be_resumed():

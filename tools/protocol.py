@@ -84,8 +84,8 @@ class ToolContext:
     `question_id` is the message that a chat's turn answers. `library_ids` are those that the turn
     may search. `time_zone` is the user's IANA name. `clock` returns an aware time; tests pass their
     own. `citable` numbers what the turn may cite. `exposure` is what it had read when the call was
-    asked for, and `untrusted_calls` what the assistant's owner wants done about it. `exchanges` collects the requests made, if
-    somebody wants to see them; a call never reads it.
+    asked for, and `untrusted_calls` what the assistant's owner wants done about it. `exchanges` collects
+    the requests that are made, if somebody wants to see them; a call never reads it.
     """
 
     organization_id: UUID

@@ -37,7 +37,7 @@ from tools.connections.refreshing import (
 from tools.connections.sources import source_of
 from tools.connections.tokens import NOT_CONNECTED, uses_oauth
 from tools.models import PastedDocument, Tool, ToolKind
-from tools.source import Discovered
+from tools.source import DiscoveryResult
 from tools.wire import tool_wire
 
 MAX_ASK_FIRST: Final = 256
@@ -266,7 +266,7 @@ def _await_connection(tool: Tool) -> None:
     tool.last_error, tool.tried_at = NOT_CONNECTED, timezone.now()
 
 
-def _apply_discovery(tool: Tool, found: Discovered) -> None:
+def _apply_discovery(tool: Tool, found: DiscoveryResult) -> None:
     """Set what was found, without saving."""
     tool.name = tool.name or found.name[:200] or NO_NAME
     for name, value in discovery_columns(found).items():

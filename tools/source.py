@@ -2,7 +2,7 @@
 
 Each kind of tool implements `Source` (`tools.discovery.source`, `tools.openapi.source`,
 `tools.mcp.source`); `tools.connections.sources` lists them. A source knows no row and no database:
-it is given a `Connection` and what discovery last found (`Discovered.data`, stored in `Tool.data`).
+it is given a `Connection` and what discovery last found (`DiscoveryResult.data`, stored in `Tool.data`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class DiscoveryResult:
     """A service's description of itself; `data` is JSON, of which its functions are made.
 
     `data["functions"]` is a list of {"name", "description", "parameters", "idempotent",
@@ -62,7 +62,7 @@ class Source(Protocol):
         """Return the options to store. Raises Invalid with `fields` under "options"."""
         ...
 
-    async def discover(self, connection: Connection) -> Discovered:
+    async def discover(self, connection: Connection) -> DiscoveryResult:
         """Ask the service what it offers. Raises DiscoveryError, UnsafeAddress, FetchError."""
         ...
 

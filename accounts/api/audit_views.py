@@ -40,7 +40,7 @@ class AuditView(GenericAPIView[AuditEvent]):
         """List what was done in the organization, newest first. Owners and admins only."""
         rows = AuditEvent.objects.visible_to(admin_of(request))
         filters = DayFilters.of(validate_query(AuditFilters, request))
-        page = self.paginate_queryset(filters.applied_to(rows))
+        page = self.paginate_queryset(filters.apply_to(rows))
         return self.get_paginated_response(events_wire(page or []))
 
 
@@ -78,5 +78,5 @@ class AuditExportView(APIView):
             detail={name: str(value) for name, value in said.items()},
         )
         rows = AuditEvent.objects.visible_to(principal).filter(number__lte=number)
-        events = lines_of(DayFilters.of(said).applied_to(rows))
+        events = lines_of(DayFilters.of(said).apply_to(rows))
         return json_lines_response(events, filename="amber-audit.jsonl")

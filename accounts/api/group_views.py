@@ -241,10 +241,9 @@ class GrantsView(GenericAPIView[Grant]):
 
 
 def shared_rows(model: Any, request: Request) -> Any:
-    """Return the assistants, libraries or tools that the caller sees, with their access: those of a group if the
-    request names one, those with its words in the name or description.
+    """Return the assistants, libraries or tools that the caller sees, with the caller's access to them.
 
-    Raises Invalid, Missing.
+    The request may narrow them to a group, and to words of the name or description. Raises Invalid, Missing.
     """
     principal = principal_of(request)
     rows = model.objects.visible_to(principal).annotate_access(principal)

@@ -27,7 +27,7 @@ _MEMBERSHIPS: Final = (Membership, GroupMember)
 
 # Locks the organization, then the end of its chain, as its deletion does. `clock_timestamp` is read
 # with the lock: the time of a transaction that waited would be older than the event before.
-_TAKE_NUMBER: Final = """
+_TAKE_NUMBER_SQL: Final = """
     INSERT INTO accounts_auditchain AS chain (organization_id, number, hash)
     SELECT id, 1, '' FROM accounts_organization WHERE id = %s FOR KEY SHARE
     ON CONFLICT (organization_id) DO UPDATE SET number = chain.number + 1
@@ -80,8 +80,10 @@ def record(
 def record_switch(
     by: Actor, row: Any, actions: tuple[AuditAction, AuditAction], *, before: bool, after: bool
 ) -> None:
-    """Append an event if something was switched of a tenant's named row; `actions` are that of on, and that of
-    off."""
+    """Append an event if a switch of a tenant's named row was changed.
+
+    `actions` are the names of switching it on, and of switching it off.
+    """
     if before != after:
         action = actions[0] if after else actions[1]
         record(by, action, row, organization_id=row.organization_id, label=row.name)
@@ -102,6 +104,6 @@ def _take_number(organization_id: UUID) -> tuple[int, str, datetime] | None:
     None if there is no such organization.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_NUMBER, [organization_id])
+        cursor.execute(_TAKE_NUMBER_SQL, [organization_id])
         taken: tuple[int, str, datetime] | None = cursor.fetchone()
     return taken

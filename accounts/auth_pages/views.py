@@ -27,7 +27,7 @@ class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no type
 class ManageProvidersView(social_views.ManageProvidersView):  # type: ignore[misc]
     @classmethod
     def respond_provider_accounts(cls, request: HttpRequest) -> SocialAccountsResponse:
-        """Leave out links to providers that operators deleted, where allauth fails; they stay for when one is back."""
+        """Leave out links to providers that operators have deleted: allauth would fail. They stay stored."""
         providers = get_social_adapter().list_providers(request)
         known = [provider.sub_id for provider in providers]
         user: Any = request.user

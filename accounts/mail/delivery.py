@@ -8,7 +8,6 @@ operator decides. Each failure is logged and counted, and the admin shows the ma
 """
 
 import smtplib
-import time
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -31,6 +30,7 @@ from amber.lib.database.tenant import across_tenants
 from amber.lib.secrets import DecryptError
 from amber.lib.workers.guard import count_fault
 from amber.lib.workers.leases import Runs, sweep_expired
+from amber.lib.workers.time_slice import TimeSlice
 from amber.lib.workers.worker import this_worker
 
 logger = structlog.get_logger(__name__)
@@ -39,7 +39,6 @@ PART: Final = "deliver_mails"
 RETRY_SECONDS: Final = (30, 120, 600, 1_800, 7_200, 21_600, 54_000)
 """The pauses between attempts: just under 24 hours in all."""
 LEASE_SECONDS: Final = 120
-SLICE_SECONDS: Final = 20.0
 KEPT: Final = timedelta(days=30)
 _AT_ONCE: Final = 20
 _ERROR_CHARS: Final = 300
@@ -60,11 +59,11 @@ def deliver_due() -> None:
     """Send what is due, for a limited time: other work of the queue waits behind it."""
     with across_tenants():
         sweep_expired(PART, OutgoingMail, _give_back, lease_seconds=LEASE_SECONDS)
-        until = time.monotonic() + SLICE_SECONDS
-        while time.monotonic() < until and (ids := _due_ids()):
+        time_slice = TimeSlice()
+        while not time_slice.is_over() and (ids := _due_ids()):
             for pk in ids:
                 _deliver(pk)
-                if time.monotonic() > until:
+                if time_slice.is_over():
                     return
 
 

@@ -47,8 +47,11 @@ def lock_visible(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:
 
 @contextmanager
 def missing_first(model: type[Model], principal: Principal, pk: UUID) -> Iterator[None]:
-    """Raise Missing for a row that is absent or invisible, whatever else is refused inside of the block: what is wrong
-    with a request would tell that the row is there. One query, and only for what is refused."""
+    """Raise Missing instead of any other refusal in the block if the row is absent or invisible.
+
+    What is wrong with a request would tell that the row exists. Makes one query, and only when
+    something is refused.
+    """
     try:
         yield
     except (APIException, AmberError):

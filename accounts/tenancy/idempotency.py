@@ -30,8 +30,9 @@ _RECORDS_AT_ONCE = 1_000
 ABANDONED_AFTER = timedelta(seconds=60)
 """The age from which an unanswered claim is taken over: its process has died."""
 QUICK_ABANDONED_AFTER = timedelta(seconds=5)
-"""The same for work that is one short transaction, as asking a question is: whoever asked as a web process died must
-not wait for long. A request that was slower than this, for want of a lock or a connection, is undone by its fence."""
+"""The same for work that is one short transaction, as asking a question is: who asks again because
+a web process died must not wait long. If the first request is alive, and was only slow to get a lock
+or a connection, its fence undoes it."""
 
 
 @dataclass(frozen=True, slots=True)

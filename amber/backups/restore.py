@@ -48,7 +48,7 @@ CREATE SCHEMA public;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
 """
 
-_SESSIONS: Final = """
+_SESSIONS_SQL: Final = """
 SELECT application_name, pid, coalesce(host(client_addr), 'this machine') FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend'
   AND pid <> pg_backend_pid() AND application_name <> current_setting('application_name')
@@ -58,7 +58,7 @@ ORDER BY 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """The result of a restore.
 
     `waiting_migrations` are applied by the next start. `missing_files` are named by rows and
@@ -74,7 +74,7 @@ class Restored:
     replaced_files: Path | None
 
 
-def restore_backup(dump: Path, files: Path) -> Restored:
+def restore_backup(dump: Path, files: Path) -> RestoreResult:
     """Replace database and files by those of the backup.
 
     Raises BackupError; then both are as before.
@@ -107,7 +107,7 @@ def restore_backup(dump: Path, files: Path) -> Restored:
     named = set(File.objects.values_list("path", flat=True))
     if is_replaced:
         present = {each.name for each in storage.walk()}
-    return Restored(
+    return RestoreResult(
         rows=sum(manifest["rows"].values()),
         files=len(names),
         waiting_migrations=len(waiting),
@@ -180,7 +180,7 @@ def _refuse_while_used() -> None:
 
 def _sessions() -> list[tuple[str, int, str]]:
     with connection.cursor() as cursor:
-        cursor.execute(_SESSIONS)
+        cursor.execute(_SESSIONS_SQL)
         found: list[tuple[str, int, str]] = cursor.fetchall()
     return found
 

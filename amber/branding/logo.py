@@ -34,12 +34,12 @@ class Logo:
 
 
 @dataclass
-class _Fetched:
+class _FetchedLogo:
     logo: Logo | None = None
     until: float = 0.0
 
 
-_fetched = _Fetched()
+_fetched = _FetchedLogo()
 _lock = Lock()
 
 

@@ -1,7 +1,7 @@
-"""Choose the language of pages: what the person chose, what the browser asks for, what the installation has.
+"""Choose the language of pages: the person's choice, else the browser's, else the installation's.
 
 REST answers, events and documents for programs stay English whatever a request says, and so do workers and
-commands: clients go by codes, and what is stored is read by everybody.
+commands: clients decide by codes, and what is stored is read by everybody.
 """
 
 from collections.abc import Callable

@@ -16,7 +16,7 @@ from amber.lib.secrets import check_keys
 T = TypeVar("T")
 
 MAIL_SECONDS = 20
-"""How long each step of talking to the mail server may take: some look up who calls before they answer."""
+"""How long each step with the mail server may take: some servers look up the client before they answer."""
 MAX_LOGO_BYTES: Final = 1_000_000
 """A logo is sent with every first page."""
 PICTURES: Final = "an SVG, PNG, JPEG or WebP picture"
@@ -73,7 +73,7 @@ def flag(name: str, default: bool) -> bool:
 def words(
     name: str, default: tuple[str, ...] = (), *, among: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Return a list that is separated by commas; `among` are all words that there are, if not any is good."""
+    """Return a list that is separated by commas; `among` are the allowed words, if not all are."""
 
     def parse(raw: str) -> tuple[str, ...]:
         found = tuple(w.strip() for w in raw.split(",") if w.strip())
@@ -233,8 +233,10 @@ def replica(name: str, primary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def database_place(name: str) -> dict[str, Any]:
-    """Return another address of the same database, without a login: each role keeps its own. Empty if there is
-    none."""
+    """Return where another address of the same database leads, without its login; empty if it is not set.
+
+    Each role logs in there as it does at DATABASE_URL.
+    """
     raw = os.environ.get(name, "")
     if not raw:
         return {}

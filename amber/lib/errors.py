@@ -14,7 +14,8 @@
 in one place. CODES is the whole table of codes (docs/errors.md is made from it, and tested).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 Fields = Mapping[str, Sequence[str]]
@@ -168,3 +169,13 @@ class RateLimited(AmberError):
 
 class Unavailable(AmberError):
     default_code = "unavailable"
+
+
+@contextmanager
+def blame_field(field: str) -> Iterator[None]:
+    """Let an AmberError that is raised inside, and names no field, name this field of the request."""
+    try:
+        yield
+    except AmberError as error:
+        error.fields = error.fields or {field: [error.message]}
+        raise

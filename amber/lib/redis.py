@@ -128,8 +128,11 @@ async def call_together(commands: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 async def listen(pubsub: PubSub, *, silence_seconds: float) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield what comes on the channels, for ever. After a silence Redis is pinged, so that a half-open connection
-    is noticed within twice the time. Raises RedisError and OSError."""
+    """Yield what comes on the channels, for ever.
+
+    After `silence_seconds` without a message Redis is pinged, so that a half-open connection is noticed within
+    twice that time. Raises RedisError and OSError.
+    """
     is_asked = False
     while True:
         message: Any = await pubsub.get_message(timeout=silence_seconds)

@@ -22,7 +22,7 @@ _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _SENTINEL_LOGIN: Final = ("sentinel_username", "sentinel_password")
 
 SENTINEL_SECONDS: Final = 1.0
-"""A sentinel that says nothing for so long is passed over for the next one."""
+"""After so long without an answer the next sentinel is asked."""
 
 
 @dataclass(frozen=True, slots=True)

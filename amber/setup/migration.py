@@ -29,13 +29,13 @@ BLOCKED: Final = (
     "A migration waited for a lock that others hold, and gave up. Nothing is half done: run this again. "
     "docs/operations.md (When a migration waits) says how to find who holds the lock."
 )
-_UNFINISHED: Final = (
+_UNFINISHED_SQL: Final = (
     "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(quote_ident(%s)) AND NOT indisvalid"
 )
 
 
 class _PatientExecutor(MigrationExecutor):
-    """Gives each migration its limits: what builds indexes concurrently locks nobody out, and may take hours."""
+    """Sets each migration's limits: one that builds indexes concurrently locks nobody out, and may take hours."""
 
     def apply_migration(self, state: Any, migration: Migration, *args: Any, **kwargs: Any) -> Any:
         if _is_concurrent(migration):
@@ -139,7 +139,7 @@ def _drop_unfinished(migration: Migration) -> None:
     for operation in migration.operations:
         if isinstance(operation, AddIndexConcurrently):
             with connection.cursor() as cursor:
-                cursor.execute(_UNFINISHED, [operation.index.name])
+                cursor.execute(_UNFINISHED_SQL, [operation.index.name])
                 if cursor.fetchone():
                     name = connection.ops.quote_name(operation.index.name)
                     cursor.execute(f"DROP INDEX CONCURRENTLY {name}")

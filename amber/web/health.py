@@ -26,7 +26,7 @@ REQUIRED_QUEUES = ("chat", "ingest")
 FILES_SECONDS = 15
 """A bucket's requests cost money."""
 FILES_WAIT_SECONDS = 1
-"""One that hangs holds one thread of this process; whoever asks meanwhile is told that it does not answer."""
+"""How long a check waits while another asks the storage: one that hangs holds a single thread of this process."""
 _asking_storage = Lock()
 
 
@@ -47,11 +47,12 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when database, Redis and the storage of files answer, this process reads the streams that are watched
-    here and is not about to stop, and workers consume; else 503, naming what does not work.
+    """Answer 200 if all checks hold, else 503, naming what does not work.
 
-    `row_security` only tells: whether Postgres keeps tenants apart from this process. With `?of=process` a balancer
-    asks about this process alone: without Postgres none would be better off with fewer of them.
+    Database, Redis and the storage of files must answer, workers must consume, and this process must read
+    the streams that are watched here and not be about to stop. `row_security` says whether Postgres keeps
+    tenants apart from this process, and fails nothing. With `?of=process` a balancer asks about this process
+    alone: while Postgres is away, fewer processes would help nobody.
     """
     if request.GET.get("of") == "process":
         return _answer({"accepting": _is_accepting()})

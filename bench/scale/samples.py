@@ -17,7 +17,7 @@ from amber.lib.search.hybrid import index_text
 from amber.lib.search.words import tsvector_literal
 from bench.search_driver import TOPICS, World
 from chats.messages.block_words import count_words, index_pieces
-from engine.context.blocks import Spoken, render
+from engine.context.blocks import SpokenMessage, render
 from engine.context.pieces import cut_run, store_pieces
 from libraries.chunking.chunk_words import chunk_words, tsvector_bytes
 from libraries.embedding.halfvec import halfvec_text
@@ -81,7 +81,7 @@ def blocks(world: World) -> Iterator[tuple[int, str, list[int], str, int]]:
     chat = UUID(_ZERO)
     for number in range(BLOCKS):
         run = [
-            Spoken(str(chat), role, _said(world, each), _EPOCH, 10 + 25 * (each % 2))
+            SpokenMessage(str(chat), role, _said(world, each), _EPOCH, 10 + 25 * (each % 2))
             for each, role in enumerate(("human", "assistant") * (BLOCK_MESSAGES // 2))
         ]
         content = render(run)

@@ -57,13 +57,13 @@ class FeedbackInput(serializers.Serializer[Feedback]):
         return attrs
 
 
-class _Counted(DayFields):
+class _TotalsFilters(DayFields):
     """Filters by assistant and day."""
 
     assistant_id = serializers.UUIDField(required=False)
 
 
-class _Listed(_Counted):
+class _FeedbackFilters(_TotalsFilters):
     value = serializers.ChoiceField(FeedbackValue.choices, required=False)
     reason = serializers.ChoiceField(FeedbackReason.choices, required=False)
     user_id = serializers.UUIDField(required=False, help_text="Who gave it.")
@@ -98,11 +98,11 @@ class MessageFeedbackView(APIView):
 class FeedbackView(GenericAPIView[Feedback]):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(parameters=[_Listed], responses=GivenFeedbackSerializer(many=True))
+    @extend_schema(parameters=[_FeedbackFilters], responses=GivenFeedbackSerializer(many=True))
     def get(self, request: Request) -> Response:
         """List what people think of answers, newest first. Owners and admins only."""
         rows = Feedback.objects.visible_to(admin_of(request)).select_related("assistant")
-        wanted = DayFilters.of(validate_query(_Listed, request)).applied_to(rows)
+        wanted = DayFilters.of(validate_query(_FeedbackFilters, request)).apply_to(rows)
         with for_whole_organization():
             page = self.paginate_queryset(wanted)
             return self.get_paginated_response([given_feedback_wire(each) for each in page or ()])
@@ -111,13 +111,13 @@ class FeedbackView(GenericAPIView[Feedback]):
 class FeedbackTotalsView(APIView):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(parameters=[_Counted], responses=FeedbackTotalsSerializer)
+    @extend_schema(parameters=[_TotalsFilters], responses=FeedbackTotalsSerializer)
     def get(self, request: Request) -> Response:
         """Count the thumbs by day and assistant, newest day first. Owners and admins only.
 
         Without dates: the last 30 days; at most 366.
         """
         rows = Feedback.objects.visible_to(admin_of(request))
-        filters = DayFilters.of(validate_query(_Counted, request)).with_both_dates()
+        filters = DayFilters.of(validate_query(_TotalsFilters, request)).with_both_dates()
         with for_whole_organization():
-            return Response({"results": services.count_by_day(filters.applied_to(rows))})
+            return Response({"results": services.count_by_day(filters.apply_to(rows))})

@@ -65,10 +65,10 @@ class MessageInput(serializers.Serializer[ChatMessage]):
     parent_id = serializers.UUIDField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return complete(attrs)
+        return check_role_fields(attrs)
 
 
-def complete(message: dict[str, Any]) -> dict[str, Any]:
+def check_role_fields(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message if it has what its role needs. Raises ValidationError."""
     policy = POSTED_ROLES.get(message["role"])
     if policy is not None and policy.needs_content and not message["content"].strip():

@@ -48,7 +48,7 @@ _ARCHIVED = ["false", "true", "all"]
 _ORDERS = ["created", "activity"]
 
 
-def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
+def get_if_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
     """Return the row that a body names, None for no name. Raises Missing: absent or not visible."""
     return None if pk is None else get_visible(model, principal, pk)
 
@@ -56,7 +56,7 @@ def find_named(model: Any, principal: Principal, pk: UUID | None) -> Any:
 # -- Chats --------------------------------------------------------------------------------------
 
 
-class _ByChoice(NewestFirst):
+class _PagesInChosenOrder(NewestFirst):
     """Pages by creation, or by activity."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
@@ -66,7 +66,7 @@ class _ByChoice(NewestFirst):
 
 
 class ChatsView(GenericAPIView[Chat]):
-    pagination_class = _ByChoice
+    pagination_class = _PagesInChosenOrder
     serializer_class = ChatSerializer
     bound_keys_may = ("GET", "POST")
 
@@ -83,7 +83,7 @@ class ChatsView(GenericAPIView[Chat]):
                 "archived",
                 str,
                 enum=_ARCHIVED,
-                description="`true`: the archived ones alone; `all`: those, too. Default: false.",
+                description="`true`: only archived chats; `all`: these and the others. Default: false.",
             ),
             OpenApiParameter("pinned", bool, description="Only those that are pinned, or not."),
             OpenApiParameter(
@@ -124,7 +124,7 @@ class ChatsView(GenericAPIView[Chat]):
         principal = principal_of(request)
         fields = _chat_fields(principal, validate_body(ChatInput, request))
         if principal.assistant_id and "assistant" not in fields:
-            fields["assistant"] = find_named(Assistant, principal, principal.assistant_id)
+            fields["assistant"] = get_if_named(Assistant, principal, principal.assistant_id)
         return answer_once(
             request, lambda claim: services.create_chat(principal, claim=claim, **fields), chat_wire
         )
@@ -167,9 +167,9 @@ def _chat_fields(principal: Principal, given: dict[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in given.items() if not name.endswith("_id")}
     if "assistant_id" in given:
         chosen = given["assistant_id"] or principal.assistant_id  # a bound key sees no other chat
-        fields["assistant"] = find_named(Assistant, principal, chosen)
+        fields["assistant"] = get_if_named(Assistant, principal, chosen)
     if "pinned_scene_id" in given:
-        fields["pinned_scene"] = find_named(ScenePrompt, principal, given["pinned_scene_id"])
+        fields["pinned_scene"] = get_if_named(ScenePrompt, principal, given["pinned_scene_id"])
     return fields
 
 
@@ -229,7 +229,7 @@ class MessageSearchView(APIView):
         query = request.query_params.get("q", "")
         if not query.strip() or len(query) > MAX_QUERY_CHARS:
             raise Invalid(fields={"q": [f"Must have 1 to {MAX_QUERY_CHARS} characters."]})
-        chat = find_named(Chat, principal, _uuid(request, "chat_id"))
+        chat = get_if_named(Chat, principal, _uuid(request, "chat_id"))
         found = search.search_messages(
             principal, query, chat_id=chat and chat.pk, limit=limit_of(request)
         )
@@ -312,8 +312,8 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
         principal = principal_of(request)
         with missing_first(Chat, principal, chat_id):
             given = validate_body(MessageInput, request)
-        assistant = find_named(Assistant, principal, given.get("assistant_id"))
-        file = find_named(File, principal, given.get("file_id"))
+        assistant = get_if_named(Assistant, principal, given.get("assistant_id"))
+        file = get_if_named(File, principal, given.get("file_id"))
         parent_id = given.get("parent_id")
         parent = _message_of(chat_id, principal, parent_id) if parent_id else None
         return answer_posted(
@@ -371,7 +371,7 @@ class RegenerateView(Streamable):
         principal = principal_of(request)
         message = get_visible(ChatMessage, principal, message_id)
         given = validate_body(RegenerateInput, request)
-        assistant = find_named(Assistant, principal, given.get("assistant_id"))
+        assistant = get_if_named(Assistant, principal, given.get("assistant_id"))
         return answer_posted(
             request,
             lambda claim: services.regenerate(message, principal, assistant=assistant, claim=claim),

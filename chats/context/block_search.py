@@ -29,7 +29,7 @@ from chats.messages.block_words import (
     stored_forms,
     stored_speech,
 )
-from engine.context.blocks import Spoken, render
+from engine.context.blocks import SpokenMessage, render
 from engine.context.pieces import (
     END_AT,
     FIELDS,
@@ -41,7 +41,7 @@ from engine.context.pieces import (
     store_pieces,
     whole_piece,
 )
-from engine.context.ranking import Asked, Conversation, FoundBlock
+from engine.context.ranking import Conversation, FoundBlock, QuestionTerms
 from engine.messages import SPEAKERS
 
 if TYPE_CHECKING:
@@ -65,13 +65,14 @@ class PathSearch:
     before_position: int
     vector: "NDArray[np.float32] | None" = None
     model_id: UUID | None = None
-    latest: Sequence[Spoken] = ()
+    latest: Sequence[SpokenMessage] = ()
 
 
 class SearchedPath(NamedTuple):
-    """The blocks that a search found, as they are ranked, and as they are shown, and what all of the path holds.
+    """The blocks that a search found.
 
-    A block's key is its number among these. The latest messages are a block with the chat's id.
+    `blocks` are for ranking, `cut` for showing; `conversation` counts words on the whole path. A block's key is its
+    number among these. The latest messages are a block with the chat's id.
     """
 
     blocks: Sequence[FoundBlock[int]]
@@ -80,7 +81,7 @@ class SearchedPath(NamedTuple):
 
 
 @contextmanager
-def search_ahead(asked: Asked, search: PathSearch) -> Iterator[Callable[[], SearchedPath]]:
+def search_ahead(asked: QuestionTerms, search: PathSearch) -> Iterator[Callable[[], SearchedPath]]:
     """Find the blocks that words and vectors lead to while the `with` block goes on: one query.
 
     What is yielded returns them, with the places of the question's words, once the `with` block has ended.
@@ -104,14 +105,16 @@ def search_ahead(asked: Asked, search: PathSearch) -> Iterator[Callable[[], Sear
         yield lambda: _searched_path([*map(_BlockRow._make, rows)], asked, search)
 
 
-def search_path(asked: Asked, search: PathSearch) -> SearchedPath:
+def search_path(asked: QuestionTerms, search: PathSearch) -> SearchedPath:
     """Find the blocks that words and vectors lead to, with the places of the question's words. One query."""
     with search_ahead(asked, search) as found:
         pass
     return found()
 
 
-def _searched_path(rows: Sequence["_BlockRow"], asked: Asked, search: PathSearch) -> SearchedPath:
+def _searched_path(
+    rows: Sequence["_BlockRow"], asked: QuestionTerms, search: PathSearch
+) -> SearchedPath:
     words = asked.all_words
     cut = [_cut_block(row) for row in rows]
     blocks = _found_blocks(rows, cut, asked, may_be_called=bool(search.latest))
@@ -128,9 +131,12 @@ def _searched_path(rows: Sequence["_BlockRow"], asked: Asked, search: PathSearch
 
 
 class _BlockRow(NamedTuple):
-    """A block as `_SQL` returns it. `search` is as much of its index as the question can ask for; `said` is when it was
-    begun, in seconds since 1970, of a block without pieces alone; `total` and `counts` tell how many blocks there are
-    on the path, and how many of them have each word, by its number from 1."""
+    """A block as `_SQL` returns it.
+
+    `search` is its index, cut to the question's words. `said` is when the block begins, in seconds since
+    1970; 0 if it has pieces, which know. `total` is the number of blocks on the path, `counts` how many of
+    them have each word, by the word's number from 1.
+    """
 
     id: UUID
     first_position: int
@@ -154,7 +160,7 @@ def _totals(rows: Sequence[_BlockRow], words: Sequence[str]) -> tuple[int, Mappi
 
 
 def _cut_latest(
-    search: PathSearch, asked: Asked, *, number: int
+    search: PathSearch, asked: QuestionTerms, *, number: int
 ) -> tuple["CutBlock", FoundBlock[int]]:
     """Cut the latest messages as a block is, and find in it what is asked for."""
     content = render(search.latest)
@@ -231,10 +237,12 @@ def _cut_block(row: _BlockRow) -> CutBlock:
 
 
 def _found_blocks(
-    rows: Sequence[_BlockRow], cut: Sequence[CutBlock], asked: Asked, *, may_be_called: bool
+    rows: Sequence[_BlockRow], cut: Sequence[CutBlock], asked: QuestionTerms, *, may_be_called: bool
 ) -> list[FoundBlock[int]]:
-    """Return the blocks as they are ranked. `may_be_called`: somebody may be called by a name of the question in
-    what these blocks do not hold."""
+    """Return the blocks for ranking.
+
+    `may_be_called` says that elsewhere in the chat somebody may be called by a name of the question.
+    """
     forms, calls = stored_forms(asked), stored_calls(asked)
     indexes = [row.search or "" for row in rows]
     called = [places_in(index, calls) if calls and CALLING in index else {} for index in indexes]
@@ -271,8 +279,8 @@ def _conversation(
 
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
-# Of a block's words only those asked for leave Postgres: they are weighed, and the others filtered out. A block that was
-# not cut yet has no places to weigh.
+# Only the question's words leave a block's index: `setweight` marks them, `ts_filter` keeps what is marked.
+# That needs positions, which a block without pieces does not have.
 _SQL: Final = """
 WITH hits AS MATERIALIZED (
     SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)
@@ -297,13 +305,13 @@ SELECT b.id, b.first_position, b.last_position, b.messages::text, b.pieces::text
 FROM chosen JOIN chats_messageblock AS b USING (id) ORDER BY b.first_position
 """
 
-_NEAREST: Final = f"""UNION (
+_NEAREST_SQL: Final = f"""UNION (
         SELECT id FROM chats_messageblock
         WHERE {_ON_PATH} AND embedding_model_id = %(model)s AND piece_vectors IS NOT NULL
         ORDER BY vector <=> %(vector)s::halfvec LIMIT {NEAREST_BLOCKS}
     )"""  # noqa: S608  (no value is formatted in)
 
-_SIMILARITIES: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
+_SIMILARITIES_SQL: Final = """CASE WHEN b.embedding_model_id = %(model)s THEN ARRAY(
         SELECT 1 - (piece <=> %(vector)s::halfvec)
         FROM unnest(b.piece_vectors) WITH ORDINALITY AS p (piece, number) ORDER BY number
     ) END"""
@@ -312,10 +320,10 @@ _TOTAL: Final = "(SELECT max(blocks) FROM hits)"
 _TOTAL_ANYWAY: Final = (
     f"coalesce({_TOTAL}, (SELECT count(*) FROM chats_messageblock WHERE {_ON_PATH}))"  # noqa: S608
 )
-"""Where blocks may be found that have none of the words. Elsewhere the count would only be planned: by words alone it
-makes a plan for each chat look cheaper than the one that is kept."""
+"""The number of blocks even if none has any of the words. Only where vectors find blocks, too: a search
+by words does not need it, and with it a plan for each chat would look cheaper than the one that is kept."""
 
 _WORDS_SQL: Final = _SQL.format(most=MOST_BLOCKS, nearest="", similarities="NULL", total=_TOTAL)
 _WORDS_AND_MEANING_SQL: Final = _SQL.format(
-    most=MOST_BLOCKS, nearest=_NEAREST, similarities=_SIMILARITIES, total=_TOTAL_ANYWAY
+    most=MOST_BLOCKS, nearest=_NEAREST_SQL, similarities=_SIMILARITIES_SQL, total=_TOTAL_ANYWAY
 )

@@ -59,7 +59,7 @@ class CallOptions:
             if value not in (None, "", [], {}) and value is not False
         }
 
-    def applied_to(self, request: ModelRequest, *, max_output_tokens: int) -> ModelRequest:
+    def apply_to(self, request: ModelRequest, *, max_output_tokens: int) -> ModelRequest:
         """Return the request with these options; its reply is no longer than the model allows."""
         asked = self.max_output_tokens
         return replace(

@@ -30,7 +30,7 @@ from engine.text import tokens
 from engine.text.excerpt import excerpt
 
 MIN_FILE_TOKENS: Final = 100
-"""However many files there are, and however small the window: less tells nothing."""
+"""Each file gets this much, however many there are and however small the window: less would tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def compose(
     form: PromptFormat,
     history: RenderedHistory | None = None,
 ) -> ComposedRequest:
-    """Render the rows, unless `history` is what they become, and fit them into the model's window.
+    """Render the rows, unless `history` has them already, and fit them into the model's window.
 
     Earlier unanswered questions become one text with the last one, which is never dropped. If it
     does not fit with them, they are dropped, so that one long question does not end a chat. Raises
@@ -102,7 +102,7 @@ def compose(
 
 def render_rows(rows: Sequence[ChatMessage], form: PromptFormat) -> RenderedHistory:
     """Return the rows as the model reads them. Raises Invalid (no_human_message)."""
-    shorten = shortener(rows, form)
+    shorten = make_shortener(rows, form)
     try:
         return render_history(
             [
@@ -122,9 +122,11 @@ def render_rows(rows: Sequence[ChatMessage], form: PromptFormat) -> RenderedHist
         raise Invalid(code="no_human_message") from None
 
 
-def shortener(rows: Sequence[ChatMessage], form: PromptFormat) -> Shorten:
-    """Return what cuts the texts of files: to their share of half of the window, and to the parts
-    that matter to the last question."""
+def make_shortener(rows: Sequence[ChatMessage], form: PromptFormat) -> Shorten:
+    """Return a function that cuts a file's text to the parts that matter to the last question.
+
+    All files together get half of the window, each the same share.
+    """
     count = sum(1 for row in rows if posted_file(row) is not None)
     if not form.file_tokens or not count:
         return str

@@ -25,7 +25,8 @@ from engine.trust import (
 from tools.calling.registry import own_words_names
 
 MARK_CHARS: Final = 8
-"""Some five tokens around each text; who guesses one in four billion has it taken out of his own."""
+"""Four billion marks, at some five tokens around each text. Nobody can guess a chat's: text that contains it
+loses it."""
 
 
 def read_exposure(
@@ -46,7 +47,7 @@ def read_exposure(
 
 
 def _read(row: ChatMessage) -> ReadMessage:
-    """Return what counts of a row, who says what: a row without a call tells it itself."""
+    """Return the parts of a row that exposure depends on."""
     call = row.tool_call
     return Message(role=row.role, content=row.content, tool_call=read_call(call)) if call else row
 

@@ -26,8 +26,8 @@ from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import QuestionEmbedding
 from chats.context.recall import (
     PendingRecall,
-    Recall,
-    Recalled,
+    RecalledBlock,
+    RecallResult,
     choose_recalled,
     recall,
     recall_ahead,
@@ -66,7 +66,7 @@ class RetrievedContext:
     `knowledge` is None where no library was searched.
     """
 
-    blocks: Recall = field(default_factory=Recall)
+    blocks: RecallResult = field(default_factory=RecallResult)
     memories: Mapping[Memory, float] = field(default_factory=dict)
     knowledge: Knowledge | None = None
     scene: ScenePrompt | None = None
@@ -75,8 +75,10 @@ class RetrievedContext:
 
 @dataclass(frozen=True, slots=True)
 class WordFindings:
-    """What is found by words, which need not wait for a vector: memories, and earlier talk if it is found by words alone;
-    None if there are none to search."""
+    """What words find without a vector: memories, and earlier talk if no vector would help with it.
+
+    None stands for what is not searched.
+    """
 
     memories: KeywordMatches | None = None
     blocks: PendingRecall | None = None
@@ -84,11 +86,10 @@ class WordFindings:
 
 @contextmanager
 def find_words(turn: Turn, wanted: RecallRequest) -> Iterator[WordFindings]:
-    """Look up what words find, while the question is embedded: a query for memories, and one for earlier talk, which goes
-    on during the `with` block; none where there are none.
+    """Look up what words find, while the question is embedded: a query for memories, one for earlier talk.
 
-    To find earlier talk takes Postgres a millisecond in a long chat, and as long as that the request's tools and form
-    are laid out.
+    The second runs during the `with` block. It takes Postgres a millisecond in a long chat, in which the
+    caller lays out the request's tools and form.
     """
     memories = None
     if wanted.owner is not None:
@@ -132,18 +133,17 @@ def _recall_blocks(
     pending: PendingRecall | None,
     vector: "Vector | None",
     limit_tokens: int,
-) -> Recall:
+) -> RecallResult:
     if pending is not None:
         return choose_recalled(pending, limit_tokens=limit_tokens)
     search = _path_search(turn, wanted, vector)
     if search is None:
-        return Recall()
+        return RecallResult()
     return recall(search, wanted.question, limit_tokens=limit_tokens, today=_today(turn))
 
 
 def _is_found_by_words_alone(wanted: RecallRequest) -> bool:
-    """Whether no vector helps to find earlier talk: the built-in embedder hashes words, and the words themselves know
-    more."""
+    """Whether no vector helps to find earlier talk: the built-in embedder only hashes words."""
     model = wanted.embedding_model
     return model is None or model.provider.is_offline
 
@@ -235,7 +235,7 @@ def volatile_of(found: RetrievedContext, form: PromptFormat) -> list[str]:
 
 
 def volatile_texts(
-    blocks: Sequence[Recalled], facts: Sequence[str], form: PromptFormat
+    blocks: Sequence[RecalledBlock], facts: Sequence[str], form: PromptFormat
 ) -> list[str]:
     """Return what is shown of each block, labelled with its time, then the facts as one list. Pure."""
     zone = ZoneInfo(form.time_zone)
@@ -246,7 +246,7 @@ def volatile_texts(
     return texts
 
 
-def _label_block(block: Recalled, zone: tzinfo, mark: str) -> str:
+def _label_block(block: RecalledBlock, zone: tzinfo, mark: str) -> str:
     first, last = block.said_between
     begins = _minute_of(first, zone)
     ends = _minute_of(last, zone) if last != first else begins

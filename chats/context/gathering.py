@@ -1,11 +1,11 @@
 """Gather what one request to the model is made of: prompts, tools, earlier talk, the chat's tail.
 
 It works in three steps: `gather` reads the tail and says what could be looked up, `lay_out` reads what
-needs no vector and renders the history, `prepare` looks the rest up and composes. The question is embedded
-beside the first two, and whoever waits for it then holds no connection. Of a chat only its tail
-(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. It does not decide the
-form: `chats.context.composition` and `engine.history.normaliser` do. What went in, and what was left out and
-why, is the turn's manifest.
+needs no vector and renders the history, `prepare` looks up the rest and composes. The question is embedded
+during the first two; a turn that still waits for its vector then holds no connection. Of a chat only the tail
+(`chats.context.tail`) and the blocks that matter (`chats.context.recall`) are read. The form is decided by
+`chats.context.composition` and `engine.history.normaliser`. The turn's manifest says what went in, and what
+was left out and why.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ class GatheredContext:
 
 @dataclass(frozen=True, slots=True)
 class RequestLayout:
-    """What a request is made of beside what is looked up; and what words alone found already."""
+    """All of a request that does not depend on a vector, and what words have found already."""
 
     resolved: ResolvedModel
     profile: ModelProfile
@@ -74,7 +74,7 @@ class RequestLayout:
     form: PromptFormat
     words: WordFindings
     history: RenderedHistory | None
-    """What the tail becomes; None if that is not known yet: a library is searched, or files are to be read."""
+    """The tail as the model reads it; None until a library was searched, or files were read, for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def gather(turn: Turn, pending: PendingEmbedding | None = None) -> GatheredConte
 
 
 def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
-    """Read what the request needs whatever the question's vector finds, and render the history: 2 to 6 queries.
+    """Read what does not depend on the question's vector, and render the history: 2 to 6 queries.
 
     Raises Unavailable (no model) and Invalid (no_human_message).
     """
@@ -193,7 +193,7 @@ def prepare(
     return PreparedRequest(
         row=resolved.row,
         model=registry.engine_model(resolved.row),
-        request=options.applied_to(request, max_output_tokens=profile.max_output_tokens),
+        request=options.apply_to(request, max_output_tokens=profile.max_output_tokens),
         toolbox=toolbox,
         exposure=exposure,
         mark=form.mark,
@@ -204,7 +204,7 @@ def prepare(
 
 
 def _manifest(used: Ingredients, embedded: QuestionEmbedding) -> dict[str, Any]:
-    """Return the manifest, with what became of a late vector until it is written."""
+    """Return the manifest, with how late the question's vector was, as far as is known when it is written."""
     return {**manifest_of(used), "question_embedded_late_ms": embedded.late_ms}
 
 
@@ -257,7 +257,7 @@ def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -
 
 
 def _budgets(form: PromptFormat) -> Budgets:
-    """Return the settings' budgets, cut down so that look-ups fill at most half of the window."""
+    """Return the budgets of the settings, reduced so that what is found fills at most half of the window."""
     wishes = (
         settings.AMBER_RECALL_TOKENS,
         settings.AMBER_MEMORY_TOKENS,

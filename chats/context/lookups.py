@@ -33,7 +33,7 @@ from providers import registry
 from providers.models import EmbeddingModel
 
 # OFFSET 0 keeps the planner from asking for each of them twice.
-_AROUND_SQL: Final = """
+_PLACES_SQL: Final = """
 SELECT around.*, model.* FROM (
     SELECT
         EXISTS (
@@ -75,7 +75,7 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlaces:
-    """Where a turn may search, as far as its messages need not be read for it.
+    """Where a turn may search, as far as that is known before its messages are read.
 
     `blocks` are the newest ones of its path, oldest first: they tell where the tail begins. `embedding_model` is
     None if neither memories, scenes nor blocks before the tail are there.
@@ -90,7 +90,7 @@ class SearchPlaces:
 
     @property
     def embedding_models(self) -> list[EmbeddingModel]:
-        """The models by which these places are searched in any case."""
+        """The models that these places need, whatever the question is."""
         return models_for(self.embedding_model, self.library, has_scenes=self.has_scenes)
 
 
@@ -116,17 +116,17 @@ def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
     if not is_asking and turn.chat is None:
         return SearchPlaces(library, owner, False, False, (), None)
     uses_memory = is_asking and turn_config.uses_memory
-    around = _look_around(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
+    stored = _read_places(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
     is_pinned = turn.chat is not None and turn.chat.pinned_scene_id is not None
-    has_scenes = around.has_scenes and not is_pinned
-    is_long = bool(tail_start(around.blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
-    is_searched = is_asking and (around.has_memories or has_scenes or is_long)
-    model = around.embedding_model if is_searched else None
-    return SearchPlaces(library, owner, around.has_memories, has_scenes, around.blocks, model)
+    has_scenes = stored.has_scenes and not is_pinned
+    is_long = bool(tail_start(stored.blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
+    is_searched = is_asking and (stored.has_memories or has_scenes or is_long)
+    model = stored.embedding_model if is_searched else None
+    return SearchPlaces(library, owner, stored.has_memories, has_scenes, stored.blocks, model)
 
 
 def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
-    """Return what is looked up: no query, one for each kind of thing if it is there."""
+    """Return what to look up. Makes no query but one for each kind of thing that is there."""
     pinned = _pinned_scene(turn)
     is_lost = _is_pin_lost(turn, pinned)
     somewhere = (places.has_memories, places.has_scenes, places.library, tail.sealed_before)
@@ -151,7 +151,7 @@ def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
 
 
 def _is_pin_lost(turn: Turn, pinned: ScenePrompt | None) -> bool:
-    """Return whether the chat's scene is no longer there: then one of the others is chosen."""
+    """Return whether the chat's scene was deleted: then another one is chosen."""
     return turn.chat is not None and turn.chat.pinned_scene_id is not None and pinned is None
 
 
@@ -164,9 +164,11 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
         return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-class _Around(NamedTuple):
-    """Whether the owner has memories, and the assistant scenes; the newest blocks; and if there is any of these to
-    compare with, the model that compares them."""
+class _StoredPlaces(NamedTuple):
+    """What could be looked up for a question: memories, scenes, the newest blocks.
+
+    `embedding_model` is None if there are none of these to compare the question with.
+    """
 
     has_memories: bool
     has_scenes: bool
@@ -174,7 +176,9 @@ class _Around(NamedTuple):
     embedding_model: EmbeddingModel | None
 
 
-def _look_around(turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool) -> _Around:
+def _read_places(
+    turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool
+) -> _StoredPlaces:
     model = registry.select_default_embedding_model()
     tail_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
     values = {
@@ -184,13 +188,13 @@ def _look_around(turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bo
         "chat": path_of_blocks(turn),
         "tail_tokens": tail_tokens,
     }
-    sql = _AROUND_SQL.format(
+    sql = _PLACES_SQL.format(
         mine=owner.condition, blocks=newest_blocks_sql(blocks_in(tail_tokens)), model=model.sql
     )
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         has_memories, has_scenes, blocks, *columns = cursor.fetchone()
-    return _Around(
+    return _StoredPlaces(
         has_memories,
         has_scenes,
         [SealedBlock(*block) for block in reversed(blocks)],

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from chats.context.composition import ComposedRequest, PromptFormat, compose, shortener
+from chats.context.composition import ComposedRequest, PromptFormat, compose, make_shortener
 from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
-from chats.context.recall import Recalled, recalled_again
+from chats.context.recall import RecalledBlock, rebuild_recalled
 from chats.context.tail import Tail, posted_file
 from chats.messages.transcript import attach_related
 from chats.models import ChatMessage, MessageBlock, Turn
@@ -64,7 +64,7 @@ def manifest_of(used: Ingredients) -> dict[str, Any]:
         "system_prompts": list(used.system_prompts),
         "form": used.form.as_json(),
         "history_is_cut": used.tail.is_cut,
-        "left_out": _left_out(used),
+        "left_out": list(_left_out(used)),
         "tokens": {
             "limit": used.form.limit_tokens,
             "system": sum(count(text) for text in used.system_prompts),
@@ -111,7 +111,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
     form = PromptFormat(**manifest["form"])
     shown = {block["id"]: block.get("pieces") for block in manifest["blocks"]}
     earlier = [
-        recalled_again(block, shown[str(block.pk)])
+        rebuild_recalled(block, shown[str(block.pk)])
         for block in sorted(blocks.values(), key=lambda b: b.last_position)
     ]
     facts = [known[memory["id"]] for memory in manifest["memories"]]
@@ -121,7 +121,7 @@ def rebuild_messages(turn: Turn) -> list[ProviderMessage] | None:
 
 
 def without_texts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return ids and counts alone, for operators, who must not read what people wrote."""
+    """Return only ids and counts, for operators, who must not read what people wrote."""
     return {name: value for name, value in manifest.items() if name not in _TEXTS}
 
 
@@ -143,7 +143,7 @@ def _message(row: ChatMessage, count: Callable[[str], int]) -> dict[str, Any]:
     return {"id": str(row.pk), "role": row.role, "tokens": count(row.content)}
 
 
-def _block(block: Recalled) -> dict[str, Any]:
+def _block(block: RecalledBlock) -> dict[str, Any]:
     return {
         "id": str(block.id),
         "from_at": block.from_at.isoformat(),
@@ -178,7 +178,7 @@ def _passage(passage: dict[str, Any], count: Callable[[str], int]) -> dict[str, 
 
 
 def _scene(found: RetrievedContext) -> dict[str, Any] | None:
-    """Return None if the assistant has no scenes, and no id if none of them was near enough."""
+    """Return the scene; None if the assistant has none, and without an id if none was near enough."""
     if found.scene is None and not found.scores:
         return None
     return {
@@ -194,61 +194,30 @@ def _tool(spec: ToolSpec, count: Callable[[str], int]) -> dict[str, Any]:
     return {"name": spec.name, "tokens": count(said)}
 
 
-def _left_out(used: Ingredients) -> list[dict[str, Any]]:
-    """Return what could have gone in, by kind, and why it did not."""
-    blocks = [
-        {
-            "kind": "block",
-            "id": str(pk),
-            "reason": "The token budget for recalled parts of the chat was used up.",
-        }
-        for pk in used.found.blocks.left_out
-    ]
-    unrelated = [
-        {
-            "kind": "earlier messages",
-            "reason": "What was said earlier shares too little with the question to be recalled.",
-        }
-    ]
-    tools = [
-        {
-            "kind": "tool",
-            "name": name,
-            "reason": f"At most {MAX_OFFERED_TOOLS} functions are offered.",
-        }
-        for name in used.toolbox.left_out
-    ]
-    files = [
-        {"kind": "file", "id": str(file.pk), "reason": reason}
-        for file, reason in _files_left_out(used)
-    ]
-    dropped = used.composed.dropped
-    messages = [
-        {
-            "kind": "messages",
-            "count": dropped,
-            "reason": "They do not fit into the model's context window.",
-        }
-    ]
-    earlier = [
-        {
-            "kind": "earlier messages",
-            "reason": "They are older than what is always sent; those that matter were recalled.",
-        }
-    ]
-    return [
-        *blocks,
-        *(unrelated if used.found.blocks.is_unrelated else []),
-        *tools,
-        *files,
-        *(messages if dropped else []),
-        *(earlier if used.tail.is_cut else []),
-    ]
+def _left_out(used: Ingredients) -> Iterator[dict[str, Any]]:
+    """Yield what could have gone in, by kind, and why it did not."""
+    for pk in used.found.blocks.left_out:
+        why = "The token budget for recalled parts of the chat was used up."
+        yield {"kind": "block", "id": str(pk), "reason": why}
+    if used.found.blocks.is_unrelated:
+        why = "What was said earlier shares too little with the question to be recalled."
+        yield {"kind": "earlier messages", "reason": why}
+    for name in used.toolbox.left_out:
+        why = f"At most {MAX_OFFERED_TOOLS} functions are offered."
+        yield {"kind": "tool", "name": name, "reason": why}
+    for file, why in _files_left_out(used):
+        yield {"kind": "file", "id": str(file.pk), "reason": why}
+    if dropped := used.composed.dropped:
+        why = "They do not fit into the model's context window."
+        yield {"kind": "messages", "count": dropped, "reason": why}
+    if used.tail.is_cut:
+        why = "They are older than what is always sent; those that matter were recalled."
+        yield {"kind": "earlier messages", "reason": why}
 
 
 def _files_left_out(used: Ingredients) -> Iterator[tuple[File, str]]:
-    """Yield the posted files that the model read nothing or only parts of, and why."""
-    shorten = shortener(used.tail.messages, used.form)
+    """Yield the posted files that the model did not read, or only in part, and why."""
+    shorten = make_shortener(used.tail.messages, used.form)
     for file in filter(None, map(posted_file, used.tail.messages)):
         if file.unreadable:
             yield file, file.unreadable

@@ -1,8 +1,8 @@
-"""Embed a turn's question beside everything else that is read for it, and keep a vector that comes late.
+"""Embed a turn's question while everything else is read for it, and keep a vector that comes late.
 
 An embedder on a busy machine may take longer than a question should wait. So the turn waits for
-EMBEDDING_SECONDS, counted from when the embedder was asked, and goes on with words alone; the embedder is not
-cut off. What it answers later serves the turn's next request, if there is one (`chats.running.runner`).
+EMBEDDING_SECONDS from the request on, and then goes on with words only. The request is not cancelled: a late
+vector serves the turn's next request to the model, if there is one (`chats.running.runner`).
 
 It is begun on a task's thread and runs on the worker's loop. It never touches the database.
 """
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 logger = structlog.get_logger(__name__)
 
 EMBEDDING_SECONDS: Final = 1.0
-"""How long a turn waits for the embedding of its question; then words alone must do."""
+"""How long a turn waits for its question's vector; then it goes on with words only."""
 
 LATE_SECONDS: Final = 20.0
-"""How long an embedder may take for a vector that still serves the turn's next request."""
+"""How long a late vector is waited for, to serve the turn's next request."""
 
 _ONCE: Final = RetryPolicy(first_token_seconds=LATE_SECONDS, retries=0)
 _LATE: Final = "provider_timeout"
@@ -56,7 +56,7 @@ class QuestionEmbedding:
 
     @property
     def late_ms(self) -> int | None:
-        """By how much a vector came too late for the first request, as far as is known by now."""
+        """By how many milliseconds a vector missed the first request; None if none did, or it is still on its way."""
         return self.pending.late_ms if self.pending else None
 
 
@@ -126,7 +126,7 @@ class PendingEmbedding:
         return found
 
     def give_up(self) -> None:
-        """Cut off what is still on its way."""
+        """Cancel the requests that are still under way."""
         for answer in self._asked.values():
             answer.cancel()
 
@@ -144,7 +144,7 @@ class PendingEmbedding:
         return {pk: each.result() for pk, each in done.items()}
 
     def _collect(self) -> QuestionEmbedding:
-        """Return what has come by now; what it used is told once."""
+        """Return what has come by now; what it cost is only part of the first return."""
         answers = self._answers()
         problems = [answer.problem for answer in answers.values() if answer.problem]
         if len(answers) < len(self._asked):

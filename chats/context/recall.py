@@ -20,11 +20,11 @@ from amber.lib.database.array_literals import array_literal, plain_array_literal
 from amber.lib.tracing import names
 from amber.lib.tracing.spans import trace
 from chats.context.block_search import CutBlock, PathSearch, SearchedPath, search_ahead, search_path
-from chats.messages.block_words import asked_of
+from chats.messages.block_words import terms_of
 from chats.models import MessageBlock
 from engine.context.blocks import said_line
 from engine.context.pieces import WHOLE_CHARS, MessagePiece, read_pieces, show, whole_piece
-from engine.context.ranking import Asked, is_related, rank_pieces, worth_showing
+from engine.context.ranking import QuestionTerms, is_related, rank_pieces, worth_showing
 from engine.context.recall import choose
 from engine.messages import ROLES
 from providers import reranker
@@ -32,15 +32,14 @@ from providers import reranker
 UNTRUSTED_ROLES: Final = array_literal(role for role, facts in ROLES.items() if facts.is_untrusted)
 
 MOST_LEFT_OUT: Final = 20
-"""Blocks named as relevant, but left out."""
+"""How many blocks at most the manifest names as relevant but left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """What of one block is shown: its `pieces` by their places, with their texts, of these messages, and their
-    relevance, 0 to 1.
+class RecalledBlock:
+    """What is shown of a block: its `pieces` by their places, with texts, messages and relevance (0 to 1).
 
-    `is_untrusted`: one of the messages is what a stranger wrote (a file, a tool's result).
+    `is_untrusted` says that a stranger wrote one of the messages (a file, a tool's result).
     """
 
     id: UUID
@@ -79,20 +78,20 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message that a search found. What it found begins `offset` characters into its line."""
+    """A message that a search found; the match begins `offset` characters into its line."""
 
     id: UUID
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class RecallResult:
     """`taken` in the order they were said; `left_out` are relevant blocks that did not fit.
 
     `is_unrelated`: something shares words with the question, but too little to matter.
     """
 
-    taken: Sequence[Recalled] = ()
+    taken: Sequence[RecalledBlock] = ()
     left_out: Sequence[UUID] = ()
     is_unrelated: bool = False
 
@@ -102,7 +101,7 @@ class PendingRecall:
     """A search for what was said earlier. `found` returns its blocks once they are there."""
 
     question: str
-    asked: Asked
+    asked: QuestionTerms
     found: Callable[[], SearchedPath]
 
 
@@ -110,19 +109,18 @@ class PendingRecall:
 def recall_ahead(
     search: PathSearch, question: str, *, today: date | None = None
 ) -> Iterator[PendingRecall]:
-    """Search for what matters to the question while the `with` block goes on: one query.
+    """Search for what matters to the question while the `with` block runs: one query, by words only.
 
-    Without a vector, by words alone. "Last week" is counted from `today`. What is yielded tells what was found
-    once the `with` block has ended.
+    "Last week" is counted from `today`. The value yielded knows what was found once the block has ended.
     """
-    asked = asked_of(question, today or timezone.now().date())
+    asked = terms_of(question, today or timezone.now().date())
     with search_ahead(asked, search) as found:
         yield PendingRecall(question, asked, found)
 
 
 def recall(
     search: PathSearch, question: str, *, limit_tokens: int, today: date | None = None
-) -> Recall:
+) -> RecallResult:
     """Return the messages of blocks that matter to the question, as `recall_ahead` finds them."""
     with recall_ahead(search, question, today=today) as pending:
         pass
@@ -130,13 +128,13 @@ def recall(
 
 
 @trace(names.RECALL)
-def choose_recalled(pending: PendingRecall, *, limit_tokens: int) -> Recall:
-    """Return which of the messages that were found matter to the question, within the budget: none to three queries."""
+def choose_recalled(pending: PendingRecall, *, limit_tokens: int) -> RecallResult:
+    """Return which of the found messages matter to the question, within the budget: up to three queries."""
     blocks, conversation, cut = pending.found()
     ranking = rank_pieces(blocks, pending.asked, conversation, is_gated=True)
     if not is_related(ranking.evidence):
         is_near = ranking.evidence.margin > 0
-        return Recall(is_unrelated=is_near or any(block.places for block in blocks))
+        return RecallResult(is_unrelated=is_near or any(block.places for block in blocks))
     worth = _rerank(pending.question, worth_showing(ranking), cut)
     tokens = [block.tokens for block in cut]
     costs = {(number, place): tokens[number][place] for number, place in worth}
@@ -153,9 +151,9 @@ def choose_recalled(pending: PendingRecall, *, limit_tokens: int) -> Recall:
         for number, places in chosen.items()
     }
     others = dict.fromkeys(cut[number].id for number, _ in left_out if number not in chosen)
-    return Recall(
+    return RecallResult(
         taken=[
-            Recalled(
+            RecalledBlock(
                 cut[number].id,
                 shown[number],
                 found.texts,
@@ -178,12 +176,14 @@ class _ShownTexts(NamedTuple):
 
 
 _Shown = Mapping[int, Mapping[int, MessagePiece]]
-"""The pieces that are shown by their blocks' numbers, in the order of the conversation, and their places."""
+"""The pieces that are shown: by the number of their block, and by their place in it."""
 
 
 def _read_shown(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
-    """Read what is shown of blocks, in order, without those that have been deleted meanwhile: one query, and another if
-    it is not only what somebody said."""
+    """Return what is shown of blocks, in order, without blocks that were deleted meanwhile.
+
+    One query reads messages; a second one reads the blocks that messages alone do not make up.
+    """
     said = _read_said(shown, cut)
     rest = {number: pieces for number, pieces in shown.items() if number not in said}
     found = said | _read_blocks(rest, cut) if rest else said
@@ -191,9 +191,10 @@ def _read_shown(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts
 
 
 def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
-    """Return what messages tell of the blocks, where all that is shown was said by somebody.
+    """Return what is shown of those blocks where the messages alone tell it.
 
-    A block's text is ten times as long. It is not needed where a message makes the line of the length that was sealed.
+    A block's text is ten times as long. It is not needed where each message, written as a line of the block,
+    is as long as the line that was sealed.
     """
     ids = {
         (number, piece.message): cut[number].message_id(piece.message)
@@ -226,7 +227,7 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
 
 
 def _read_blocks(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]:
-    """Return what the blocks themselves tell."""
+    """Return what is shown of the blocks, read from their own texts."""
     with connection.cursor() as cursor:
         arrays = _as_arrays([*_messages_of(shown)], cut)
         cursor.execute(_SHOWN_SQL, [*arrays, UNTRUSTED_ROLES])
@@ -278,7 +279,7 @@ def _rerank(
 def find_messages(search: PathSearch, query: str, *, today: date, limit: int) -> list[FoundMessage]:
     """Return the messages that fit a query best, best first: not one that has none of its words, unless it
     is near in meaning. One query."""
-    asked = asked_of(query, today)
+    asked = terms_of(query, today)
     blocks, conversation, cut = search_path(asked, search)
     found: dict[UUID, FoundMessage] = {}
     for number, place in rank_pieces(blocks, asked, conversation).scores:
@@ -291,14 +292,14 @@ def find_messages(search: PathSearch, query: str, *, today: date, limit: int) ->
     return list(found.values())
 
 
-def recalled_again(row: MessageBlock, places: Sequence[int] | None) -> Recalled:
+def rebuild_recalled(row: MessageBlock, places: Sequence[int] | None) -> RecalledBlock:
     """Return what was shown of a block in an earlier request; without places all of it."""
     known = _pieces_of(row)
     shown = range(len(known)) if places is None else places
     pieces = {place: known[place] for place in shown if place < len(known)}
     messages = dict.fromkeys(row.messages[piece.message] for piece in pieces.values())
     told = list(messages) if row.pieces else row.messages
-    return Recalled(row.pk, pieces, _texts_in(row.full_content, pieces), told, 1.0)
+    return RecalledBlock(row.pk, pieces, _texts_in(row.full_content, pieces), told, 1.0)
 
 
 def _pieces_of(row: MessageBlock) -> list[MessagePiece]:
@@ -312,8 +313,8 @@ _SAID_SQL: Final = """
 SELECT id::text, id, role, content FROM chats_chatmessage WHERE id = ANY(%s::uuid[])
 """
 
-# A block that was not cut yet is shown whole, with all of its messages: that is place 0. Roles as one value, so that the
-# statement, and its plan, is the same for any number of them.
+# A block without pieces is shown whole, as place 0. Roles are one value, so that the statement and its plan
+# are the same for any number of them.
 _SHOWN_SQL: Final = """
 WITH shown AS (
     SELECT number, block, array_agg(place ORDER BY place) AS places

@@ -33,13 +33,13 @@ from tools.protocol import ToolContext, ToolError
 
 MAX_MESSAGES: Final = 10
 _LOOKED_AT: Final = 100
-"""Matches that are examined: some may lie on abandoned branches, and some say what others do."""
+"""How many matches are examined: some lie on abandoned branches, and some repeat others."""
 
 _MOST_TIMES: Final = 5
-"""How many times are told of what was said again and again."""
+"""How many dates are given for a message that was repeated."""
 
 _AROUND: Final = 5
-"""The best matches whose neighbours are shown: a question without its answer says little."""
+"""How many of the best matches are shown with their neighbours: a question without its answer says little."""
 
 EMBEDDING_SECONDS: Final = 5.0
 """A call of a tool can wait longer for a vector than the beginning of an answer."""
@@ -59,7 +59,7 @@ class _Path:
 
 @dataclass(slots=True)
 class _Match:
-    """A message that was found, where in its line, and `again`: when others of those found say the same."""
+    """A message that was found, where in its line, and `again`: when it was repeated."""
 
     offset: int
     again: list[datetime] = field(default_factory=list)
@@ -110,9 +110,9 @@ def _path_of(context: ToolContext, chat_id: UUID) -> _Path:
 
 
 def _join_repeats(found: Sequence[FoundMessage]) -> dict[UUID, _Match]:
-    """Return the best messages that say different things, best first, each with when it was said again. One query.
+    """Return the messages without repeats, best first, each with the times when it was repeated. One query.
 
-    "Have a great day!" says no more the second time, and would take the place of what is asked for.
+    A second "Have a great day!" tells nothing new, and would take the place of what is asked for.
     """
     rows = ChatMessage.objects.filter(pk__in=[each.id for each in found])
     said: dict[UUID, tuple[Hashable, datetime]] = {

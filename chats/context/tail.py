@@ -21,16 +21,13 @@ from chats.models import ChatMessage, Turn
 from engine.context.blocks import SealedBlock, tail_start
 from engine.messages import ASKING_ROLES, Attachment, Author, Message, MessageFields, MessageRole
 from engine.provider_fields import returned_to
+from engine.text.tokens import USUAL_BYTES_PER_TOKEN
 from engine.tool_calls import CallFields
 from libraries.files.attachments import UNREADABLE, attachment_of
 from libraries.models import File
 
 Shorten = Callable[[str], str]
 """Returns as much of a file's text as a model shall read."""
-
-BYTES_PER_TOKEN = 4
-"""About 4 bytes of UTF-8 are a token (o200k_base), in English and in Chinese. For cutting, not for
-counting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def read_tail(turn: Turn, blocks: Sequence[SealedBlock]) -> Tail:
         turn.chat.pk,
         turn.tip_id,
         from_position=start,
-        max_bytes=limit_tokens * BYTES_PER_TOKEN * (2 if start else 1),
+        max_bytes=limit_tokens * USUAL_BYTES_PER_TOKEN * (2 if start else 1),
         through=turn.question,
         brief=True,
         author=turn.assistant,

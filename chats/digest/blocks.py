@@ -6,10 +6,9 @@ disagree. Blocks that cannot be embedded now wait for `embed_waiting`, blocks th
 for `reindex_waiting`: until then they are found as a whole.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
@@ -19,11 +18,12 @@ from django.db.models import Q
 
 from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.errors import Missing, Unavailable
+from amber.lib.workers.time_slice import TimeSlice
 from chats.messages import transcript
 from chats.messages.block_paths import last_block, mark_active_path
 from chats.messages.block_words import INDEX_VERSION, count_words, index_pieces, spoken_of
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from engine.context.blocks import Spoken, block_hash, render, runs
+from engine.context.blocks import SpokenMessage, block_hash, render, runs
 from engine.context.pieces import cut_run, read_pieces, store_pieces
 from engine.messages import ASKING_ROLES
 from engine.provider.model import ProviderError
@@ -41,8 +41,6 @@ _READ_BATCH = 500
 
 _WRITE_BATCH = 32
 """Blocks written in one transaction, and embedded in one call."""
-
-SLICE_SECONDS: Final = 20.0
 
 _UNSEALED_SQL = """
 WITH RECURSIVE up AS (
@@ -166,9 +164,9 @@ def reindex_waiting() -> None:
 
     They are found meanwhile, by the words they have.
     """
-    until = time.monotonic() + SLICE_SECONDS
+    time_slice = TimeSlice()
     old = MessageBlock.objects.filter(index_version__lt=INDEX_VERSION)
-    while time.monotonic() < until:
+    while not time_slice.is_over():
         blocks = list(old.defer("vector", "piece_vectors", "search")[:_WRITE_BATCH])
         for block in blocks:
             _reindex(block)
@@ -203,7 +201,7 @@ def _unsealed_ids(chat: Chat, last: MessageBlock | None) -> list[UUID]:
     return [row[0] for row in found] if is_full else []
 
 
-def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[Spoken]:
+def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[SpokenMessage]:
     """Yield the messages in this order, without the system messages that open the chat, if they begin
     it."""
     opening = is_opening
@@ -217,7 +215,7 @@ def _spoken(ids: Iterable[UUID], *, is_opening: bool = True) -> Iterator[Spoken]
 
 
 def _write(
-    chat: Chat, last: MessageBlock | None, some: Sequence[list[Spoken]]
+    chat: Chat, last: MessageBlock | None, some: Sequence[list[SpokenMessage]]
 ) -> list[MessageBlock]:
     """Write blocks for these runs behind `last`; none if the path changed or another worker sealed
     it."""
@@ -249,7 +247,7 @@ def _write(
 
 
 def _block(
-    chat: Chat, previous: MessageBlock | None, run: list[Spoken], positions: dict[UUID, int]
+    chat: Chat, previous: MessageBlock | None, run: list[SpokenMessage], positions: dict[UUID, int]
 ) -> MessageBlock:
     first, last = UUID(run[0].id), UUID(run[-1].id)
     content = render(run)

@@ -5,7 +5,6 @@ minutes first, so that work which broke off is done again. Doing it twice does n
 """
 
 import os
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
@@ -24,6 +23,7 @@ from amber.lib.database.cached_sql import cache_sql
 from amber.lib.database.tenant import Tenant, as_tenant
 from amber.lib.errors import RETRYABLE, AmberError
 from amber.lib.secrets import DecryptError
+from amber.lib.workers.time_slice import TimeSlice
 from chats.digest.blocks import seal_chat
 from chats.digest.learning import learn
 from chats.models import Chat, Turn
@@ -38,8 +38,6 @@ AGAIN_SECONDS: Final = 300
 GIVE_UP_SECONDS: Final = 86_400
 """After a day without its provider, a turn is no longer learnt from."""
 
-SLICE_SECONDS: Final = 20.0
-
 _PASSING: Final = RETRYABLE | {"provider_auth", "DecryptError"}
 """Errors that may go away by themselves, or once operators correct a key."""
 
@@ -50,8 +48,8 @@ _LEARNT_FROM: Final = frozenset({TurnStatus.COMPLETED, TurnStatus.INCOMPLETE})
 
 def digest_turns() -> None:
     """Digest what is due, chat by chat, for a while: other periodic jobs wait behind this one."""
-    until = time.monotonic() + SLICE_SECONDS
-    while time.monotonic() < until and (claimed := _claim()):
+    time_slice = TimeSlice()
+    while not time_slice.is_over() and (claimed := _claim()):
         pool = _pool(os.getpid())
         running = [pool.submit(_digest_in_thread, each) for each in claimed.items()]
         wait(running)

@@ -19,10 +19,10 @@ from assistants.turn_config import turn_config_of
 from chats.messages import transcript
 from chats.messages.roles import LEARNT_ROLES
 from chats.models import Chat, ChatMessage, Turn
-from chats.turns.admission import BYTES_PER_TOKEN, budget_subject_of
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
+from engine.text.tokens import SAFE_BYTES_PER_TOKEN
 from memory.extraction.extractor import (
     MAX_ANSWER_CHARS,
     MAX_OUTPUT_TOKENS,
@@ -36,6 +36,7 @@ from memory.recall import embedding
 from providers import registry
 from providers.budgets import reservations
 from providers.budgets.rules import Spending
+from providers.budgets.scopes import BudgetSubject
 from providers.models import LanguageModel
 from providers.usage import ledger
 from providers.usage.ledger import spending_of
@@ -152,13 +153,13 @@ def _reserve_budget(
         return
 
     def estimate_spending() -> Spending:
-        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // BYTES_PER_TOKEN
+        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // SAFE_BYTES_PER_TOKEN
         return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
 
     holder_id = new_id()
     with transaction.atomic():
         is_held = reservations.reserve(
-            budget_subject_of(turn), estimate_spending, holder_id=holder_id
+            BudgetSubject.of(turn), estimate_spending, holder_id=holder_id
         )
     try:
         yield
@@ -183,7 +184,7 @@ def _record(row: LanguageModel, turn: Turn, call: ExtractionCall) -> None:
     ledger.record(
         row,
         call.usage,
-        **budget_subject_of(turn).columns(),
+        **BudgetSubject.of(turn).columns(),
         turn_id=turn.pk,
         latency_ms=call.latency_ms,
         outcome=call.outcome,

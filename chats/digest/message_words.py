@@ -4,15 +4,12 @@ One statement a batch, which reads no text: the word is put beside those that ar
 does no harm, and search finds all messages meanwhile (`chats.messages.search`).
 """
 
-import time
 from typing import Final
 
 from django.db import connection
 
+from amber.lib.workers.time_slice import TimeSlice
 from chats.messages.search import WORDS_VERSION
-
-SLICE_SECONDS: Final = 20.0
-"""A periodic job ends soon: others wait behind it."""
 
 _BATCH: Final = 1_000
 
@@ -30,8 +27,8 @@ FROM chats_chat c WHERE c.id = m.chat_id AND m.id = ANY(ARRAY(
 
 def add_person_words() -> None:
     """Add the word to messages that lack it, for a while."""
-    until = time.monotonic() + SLICE_SECONDS
-    while time.monotonic() < until and _add_to_batch():
+    time_slice = TimeSlice()
+    while not time_slice.is_over() and _add_to_batch():
         pass
 
 

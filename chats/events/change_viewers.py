@@ -57,10 +57,10 @@ class ChangeHub:
         """Channels that Redis has said it sends."""
         self._reader: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        drain.on_parting(self.part)
+        drain.on_closing(self.close)
 
-    def part(self) -> None:
-        """End all streams: their pages listen again elsewhere."""
+    def close(self) -> None:
+        """End all streams: their pages listen again at another process."""
         for viewer in [each for all_ in self._viewers.values() for each in all_]:
             _put(viewer, None)
 
@@ -160,4 +160,7 @@ _hubs: dict[asyncio.AbstractEventLoop, ChangeHub] = {}
 
 def change_hub() -> ChangeHub:
     """Return the hub of the running event loop."""
-    return _hubs.setdefault(asyncio.get_running_loop(), ChangeHub())
+    loop = asyncio.get_running_loop()
+    if loop not in _hubs:
+        _hubs[loop] = ChangeHub()
+    return _hubs[loop]

@@ -1,9 +1,9 @@
 """Tell a person's other pages that their chats have changed, over a Redis channel for each person.
 
-What is told are ids, never texts: whoever hears it asks REST. Nothing is kept. A page that was not
-listening begins with `ready`, at which it reads its lists anew, so a change that Redis loses costs
-seconds and no text. Guests have no such channel. Whoever is told reads from the primary, so that a replica
-does not answer with what was before (`amber.lib.database.replica`); so does whoever's key asked without a chat.
+Changes hold ids, never texts: pages that get them ask REST. Nothing is kept. A page that connects gets `ready`,
+and then reads its lists again, so a change that Redis loses only delays the page. Guests have no channel. After
+a change the person reads from the primary, since a replica may still have what was before
+(`amber.lib.database.replica`); so does the owner of a key that asked without a chat.
 """
 
 from functools import partial
@@ -74,8 +74,10 @@ def person_of(row: Chat | Turn) -> Tenant | None:
 
 
 def reader_of(turn: Turn) -> Tenant | None:
-    """Return who may look at lists and usage after the turn: also for guests of their keys, and without a chat.
-    None for visitors of a page, who have no lists."""
+    """Return who may look at lists and usage after the turn; None for visitors of a page, who have neither.
+
+    For guests of a key, and for turns without a chat, it is the key's user.
+    """
     return Tenant(turn.organization_id, turn.user_id) if turn.user_id else None
 
 

@@ -1,8 +1,8 @@
 """Count the event streams that this web process sends, and refuse more than the settings allow.
 
-Counted are those who watch: a user or guest, or the key that is used, and the organization; its guests apart from its
-own people, since anybody may become as many guests as it takes to use a limit up. The count may be passed by as many
-as begin in the same moment. A limit of 0 is none.
+A stream counts for who watches (a user, a guest or a key) and for the organization, whose guests are
+counted apart from its members: anybody can become as many guests as it takes to use up a limit. Streams
+that begin in the same moment may pass a limit together. A limit of 0 is none.
 """
 
 from collections import Counter

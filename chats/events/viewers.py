@@ -65,8 +65,8 @@ class StreamEvent:
     data: bytes
 
 
-PARTING: Final = StreamEvent(0, "", b"")
-"""Wakes a viewer when this process stops; no viewer is told it."""
+CLOSING: Final = StreamEvent(0, "", b"")
+"""Put in a viewer's queue to wake it when this process stops; it is never sent to clients."""
 
 
 @dataclass(eq=False, slots=True)
@@ -116,12 +116,12 @@ class Hub:
         self._waker: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self._credentials_watcher: asyncio.Task[None] | None = None
-        drain.on_parting(self.part)
+        drain.on_closing(self.close)
 
-    def part(self) -> None:
-        """Wake all viewers: those that can resume elsewhere part."""
+    def close(self) -> None:
+        """Wake all viewers: streams that can be resumed end."""
         for viewer in [each for all_ in self._viewers.values() for each in all_]:
-            _put(viewer, PARTING)
+            _put(viewer, CLOSING)
 
     def add(self, viewer: Viewer) -> bool:
         """Follow a turn from now on. Register before reading what is there: then nothing is missed.
@@ -264,25 +264,25 @@ class Hub:
                 _put(viewer, None)
 
 
-class Watching(Protocol):
+class HasCredential(Protocol):
     """A viewer of either hub."""
 
     @property
     def credential(self) -> AnyCredential | None: ...
 
 
-AnyViewer = TypeVar("AnyViewer", bound=Watching)
+AnyViewer = TypeVar("AnyViewer", bound=HasCredential)
 
 
 async def find_unwelcome(viewers: Mapping[bytes, Collection[AnyViewer]]) -> list[AnyViewer]:
     """Return those whose credential is no longer valid; nobody while Postgres is away."""
     watching = [viewer for mine in viewers.values() for viewer in mine]
     try:
-        good = await find_good({v.credential for v in watching if v.credential})
+        valid = await find_valid({v.credential for v in watching if v.credential})
     except (DatabaseError, InterfaceError) as exc:
         logger.warning("credentials_not_looked_up", reason=type(exc).__name__)
         return []
-    return [v for v in watching if v.credential is not None and v.credential not in good]
+    return [v for v in watching if v.credential is not None and v.credential not in valid]
 
 
 def decode(entry_id: bytes, fields: dict[bytes, bytes]) -> StreamEvent:
@@ -320,7 +320,7 @@ def _states(turn_ids: set[UUID]) -> dict[UUID, tuple[str, int]]:
 
 
 @make_async
-def find_good(credentials: set[AnyCredential]) -> set[AnyCredential]:
+def find_valid(credentials: set[AnyCredential]) -> set[AnyCredential]:
     """Return the credentials that are still valid, whoever's they are, in a thread of its own."""
     with across_tenants():
         return still_good(credentials)

@@ -1,6 +1,6 @@
-"""Know a chat again that was taken in before: by where it comes from, who takes it in, and what was said in it.
+"""Recognise a chat that was imported before: by its source, by who imports it, and by what was said in it.
 
-It writes nothing but the mark of an expired chat, which makes way for its like.
+It only writes to take the mark of an import from an expired chat, so that the chat can be imported again.
 """
 
 import hashlib

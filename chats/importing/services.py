@@ -21,7 +21,6 @@ from accounts.principal import Principal
 from accounts.tenancy.access import find_visible, get_visible
 from accounts.tenancy.idempotency import settle
 from amber.lib.errors import AmberError, Invalid
-from amber.lib.ids import new_id
 from amber.lib.rest.api import as_amber_error
 from assistants.models import Assistant
 from chats.events.changes import tell_of_chats
@@ -169,7 +168,7 @@ def _import_all(
                 refusal = as_amber_error(raised)
                 refusals.append(refusal)
                 report.refused.append(refused_chat(conversation, refusal))
-        _refuse_nothing(report, refusals)
+        _refuse_empty_import(report, refusals)
         if options.is_copied and not report.is_complete:
             raise Invalid(TOO_MANY_COPIES)
         tell_of_chats(principal.organization_id, principal.user_id)
@@ -177,7 +176,7 @@ def _import_all(
     return report
 
 
-def _refuse_nothing(report: ImportReport, refusals: Sequence[AmberError]) -> None:
+def _refuse_empty_import(report: ImportReport, refusals: Sequence[AmberError]) -> None:
     """Raise Invalid if no chat came of the import: its one chat's refusal, where it had one."""
     if report.chats:
         return
@@ -308,13 +307,8 @@ class ChatImporter:
             for name in ("name", "prompt", "pinned", "archived")
             if name in given.chat
         }
-        return Chat(
-            id=new_id(),
-            organization_id=self._principal.organization_id,
-            user=self._principal.user,
-            guest_id=self._principal.guest_id,
-            owner=transcript.owner_of(self._principal),
-            api_key=self._principal.key,
+        return transcript.new_chat(
+            self._principal,
             assistant=assistant,
             import_source=source,
             import_hash=content_hash if source else None,

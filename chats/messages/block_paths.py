@@ -63,8 +63,10 @@ def _last(*, chat_id: UUID) -> QuerySet[MessageBlock]:
 
 
 def path_of_blocks(turn: Turn) -> UUID | None:
-    """Return the chat whose marked blocks are the turn's path; None if its tip is no longer the active leaf: its tail
-    is read by size."""
+    """Return the turn's chat if the chat's marked blocks lie on the turn's path.
+
+    None if the turn's tip is no longer the active leaf: then the tail is read by size.
+    """
     if turn.chat is None or turn.chat.active_leaf_id != turn.tip_id:
         return None
     return turn.chat.pk
@@ -73,8 +75,8 @@ def path_of_blocks(turn: Turn) -> UUID | None:
 def newest_blocks_sql(count: int) -> str:
     """Return the last blocks of the path of `%(chat)s` as an expression: numbers of `SealedBlock`, newest first.
 
-    The chat is hidden from the planner: what it knows of one would make a plan for each look cheaper than the one that
-    is kept.
+    The subselect hides the chat's id from the planner, for which a plan for each chat would look cheaper
+    than the one that is kept.
     """
     return f"""ARRAY(
         SELECT ARRAY[first_position, last_position, tokens_before, tokens] FROM chats_messageblock

@@ -20,9 +20,9 @@ from amber.lib.search.languages import common_words, language_of
 from amber.lib.search.stems import forms_asked, stem, with_irregular
 from amber.lib.search.words import asked_words, stored_word, stored_words, word_literal
 from chats.models import ChatMessage
-from engine.context.blocks import Spoken
+from engine.context.blocks import SpokenMessage
 from engine.context.pieces import MessagePiece, date_words_of
-from engine.context.ranking import Asked
+from engine.context.ranking import QuestionTerms
 from engine.messages import SPEAKERS, MessageRole, facts_of
 from engine.text import tokens
 from engine.text.addressees import called_names
@@ -61,12 +61,12 @@ def chat_word(chat_id: UUID) -> str:
     return pool_word("chat", chat_id)
 
 
-def spoken_of(row: ChatMessage) -> Spoken:
+def spoken_of(row: ChatMessage) -> SpokenMessage:
     """Return a message as blocks hold it. Its file and its assistant must be loaded."""
     label = row.file.name if row.file else (row.tool_call or {}).get("name", "")
     if row.role == MessageRole.ASSISTANT and row.assistant:
         label = row.assistant.name
-    return Spoken(
+    return SpokenMessage(
         id=str(row.pk),
         role=row.role,
         content=row.content,
@@ -81,7 +81,7 @@ def count_words(text: str) -> int:
 
 
 def index_pieces(
-    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken], chat_id: UUID
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[SpokenMessage], chat_id: UUID
 ) -> str:
     """Return a block's `search` column."""
     lexemes = [
@@ -92,7 +92,7 @@ def index_pieces(
 
 
 def places_of(
-    content: str, pieces: Sequence[MessagePiece], run: Sequence[Spoken]
+    content: str, pieces: Sequence[MessagePiece], run: Sequence[SpokenMessage]
 ) -> dict[str, Sequence[int]]:
     """Return for each word the pieces that have it, from 0."""
     language = language_of(stored_words(content))
@@ -121,7 +121,7 @@ def said_by(speaker: str) -> str:
     return f"@by:{speaker}"
 
 
-def asked_of(question: str, today: date) -> Asked:
+def terms_of(question: str, today: date) -> QuestionTerms:
     """Return what a question asks for, asked on this day."""
     dates = find_dates(question, today)
     asked = asked_words(dates.rest)
@@ -140,7 +140,7 @@ def asked_of(question: str, today: date) -> Asked:
             names.add(first)
         elif word in dull or _is_grammar(word):
             weak.add(first)
-    return Asked(
+    return QuestionTerms(
         words=list(forms),
         forms=forms,
         weak=weak,
@@ -163,15 +163,15 @@ def _names_in(question: str) -> frozenset[str]:
     return frozenset(word for name in named for word in asked_words(name))
 
 
-def literals_of(asked: Asked, chat_id: UUID) -> list[str]:
+def literals_of(asked: QuestionTerms, chat_id: UUID) -> list[str]:
     """Return a query for each word asked for, which finds it in blocks of this chat in all its forms."""
     mine = word_literal(chat_word(chat_id))
     forms = (map(word_literal, asked.forms_of(word)) for word in asked.all_words)
     return [f"{mine} & ({' | '.join(some)})" for some in forms]
 
 
-def lexemes_of(asked: Asked) -> list[str]:
-    """Return all words of a block's index that may matter to a question; who said what only if it has a name."""
+def lexemes_of(asked: QuestionTerms) -> list[str]:
+    """Return the words of a block's index that may matter to a question; speakers only if it has a name."""
     words = [*chain.from_iterable(map(asked.forms_of, asked.all_words))]
     if asked.names:
         forms = chain.from_iterable(map(asked.forms_of, asked.names))
@@ -179,12 +179,12 @@ def lexemes_of(asked: Asked) -> list[str]:
     return [*map(stored_word, words)]
 
 
-def stored_forms(asked: Asked) -> dict[str, list[str]]:
+def stored_forms(asked: QuestionTerms) -> dict[str, list[str]]:
     """Return the words asked for by the beginnings of what a block's `search` column holds them as."""
     return _by_beginning((form, word) for word in asked.all_words for form in asked.forms_of(word))
 
 
-def stored_calls(asked: Asked) -> dict[str, list[str]]:
+def stored_calls(asked: QuestionTerms) -> dict[str, list[str]]:
     """Return the names asked for by the words of pieces that call somebody so, as `stored_forms` does."""
     return _by_beginning(
         (called_word(form), name) for name in asked.names for form in asked.forms_of(name)
@@ -204,9 +204,9 @@ def _by_beginning(forms: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def places_in(search: str, stored: Mapping[str, Sequence[str]]) -> dict[str, Sequence[int]]:
-    """Return the places of words among a block's pieces, from 0, read from its `search` column: 'cat':2,13 'dog':1.
+    """Return in which of a block's pieces (from 0) words stand, read from its `search` column.
 
-    A block that was indexed before there were pieces has no places: its words lie in its one piece.
+    That looks like 'cat':2,13 'dog':1. A block without pieces has no numbers there: it counts as one piece.
     """
     found: dict[str, Sequence[int]] = {}
     for entry in search.split(" "):  # no word has one

@@ -289,8 +289,20 @@ def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire
     return exported
 
 
+def new_chat(principal: Principal, **fields: Any) -> Chat:
+    """Return a chat of the principal that is not saved yet."""
+    return Chat(
+        organization_id=principal.organization_id,
+        user=principal.user,
+        guest_id=principal.guest_id,
+        owner=owner_of(principal),
+        api_key=principal.key,
+        **fields,
+    )
+
+
 def owner_of(principal: Principal) -> ChatOwner:
-    """Return in which list a chat made by this principal appears."""
+    """Return in which list a chat that this principal makes appears."""
     if principal.guest_id is not None:
         return ChatOwner.GUEST
     return ChatOwner.API if principal.key else ChatOwner.USER

@@ -145,7 +145,7 @@ class QueueWire(TypedDict):
     ]
     reason: Annotated[
         str,
-        "`workers_busy`: every worker has its hands full. `organization_limit`: the organization has as "
+        "`workers_busy`: every worker is busy. `organization_limit`: the organization has as "
         "many turns running as it may.",
     ]
 

@@ -17,7 +17,7 @@ REASONING_GROWTH: Final = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """The step under way, its text and reasoning as they were sent to viewers, and the number of the
     last event that held them."""
 
@@ -31,7 +31,7 @@ class PartialText:
     """Saves a turn's text: `shown` returns the text of the step under way, `save` writes it."""
 
     def __init__(
-        self, shown: Callable[[], Shown], save: Callable[[Shown], Awaitable[None]]
+        self, shown: Callable[[], ShownText], save: Callable[[ShownText], Awaitable[None]]
     ) -> None:
         self._shown = shown
         self._save = save
@@ -45,7 +45,7 @@ class PartialText:
 
     async def save_forever(self) -> None:
         """Save the text whenever it is due, until the task is cancelled."""
-        kept = Shown(0, "", "", 0)
+        kept = ShownText(0, "", "", 0)
         while True:
             await self._wait_until_due()
             shown = self._shown()
@@ -63,7 +63,7 @@ class PartialText:
         self._wanted.clear()
 
 
-def _is_worth_saving(shown: Shown, kept: Shown) -> bool:
+def _is_worth_saving(shown: ShownText, kept: ShownText) -> bool:
     if shown.step != kept.step or len(shown.text) != len(kept.text):
         return bool(shown.text or shown.reasoning)
     grown = len(shown.reasoning) - len(kept.reasoning)

@@ -21,8 +21,7 @@ _Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]
 
 
 class Preparation:
-    """Reads the first events and gathers the first request, on the task's thread, when it is
-    made."""
+    """Reads the first events and gathers the first request when it is made, on the task's thread."""
 
     def __init__(self, writer: TurnWriter, place: EntryPlace) -> None:
         self._writer = writer
@@ -71,9 +70,11 @@ class Preparation:
     def _with_request(
         self, gathered: _Gathered | gathering.PreparedRequest, *, may_wait: bool = True
     ) -> _Gathered | gathering.PreparedRequest:
-        """Compose the request at once, too, if nothing is to be embedded.
+        """Return the composed request, or what was gathered if something must be waited for first.
 
-        What may take long is done out of the gate, where others would wait for it; not at all unless it `may_wait`.
+        Unread files, the library's search and the reranker may take long. Unless the turn `may_wait` they are
+        left for later; if it may, it leaves the gate for them, so that no turn waits behind it. A question that
+        must be embedded is left to `_finish`.
         """
         if isinstance(gathered, gathering.PreparedRequest):
             return gathered

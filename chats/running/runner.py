@@ -29,7 +29,7 @@ from chats.context import gathering
 from chats.context.knowledge import Knowledge
 from chats.events.stream import Feed, publisher
 from chats.models import Turn
-from chats.running.partial_text import PartialText, Shown
+from chats.running.partial_text import PartialText, ShownText
 from chats.running.preparation import Preparation
 from chats.running.resumption import close_calls
 from chats.running.stopping import TaskRun, running_turns
@@ -69,8 +69,10 @@ def run_next(*, worker: str) -> TurnStatus | None:
 def run_claimed(
     turn_id: UUID, whose: tuple[Any, ...], place: EntryPlace, began_ns: int = 0
 ) -> TurnStatus | None:
-    """Run a turn that this worker has claimed, on behalf of whoever asked it; leave the place once its
-    request is prepared. `began_ns` is when the claim began, for its span."""
+    """Run a turn that this worker has claimed, on behalf of its owner.
+
+    Leave the place once the request is prepared. `began_ns` is when the claim began, for its span.
+    """
     with as_tenant(Tenant(*whose)):
         try:
             return _run_claimed(turn_id, place, began_ns)
@@ -80,8 +82,10 @@ def run_claimed(
 
 
 def _return_claim(turn_id: UUID) -> TurnStatus | None:
-    """Queue a turn that was claimed and not begun, once Postgres is back; soon, or its lease has run out
-    and it may be another's."""
+    """Queue a turn that was claimed and not begun, once Postgres is back.
+
+    Give up after half of its lease: later another worker may have it.
+    """
     give_up_at = time.monotonic() + settings.AMBER_LEASE_SECONDS / 2
     while time.monotonic() < give_up_at:
         connections.close_all()
@@ -104,18 +108,18 @@ def _run_claimed(turn_id: UUID, place: EntryPlace, began_ns: int) -> TurnStatus 
 
 
 def _run_turn(turn: Turn, place: EntryPlace, span: spans.TraceSpan) -> TurnStatus | None:
-    this = TurnRun(turn)
+    run = TurnRun(turn)
     about = {"turn_id": str(turn.pk), "organization_id": str(turn.organization_id)}
-    with running_turns.listing([turn], this), structlog.contextvars.bound_contextvars(**about):
+    with running_turns.listing([turn], run), structlog.contextvars.bound_contextvars(**about):
         try:
-            this.prepare(place)
+            run.prepare(place)
             place.leave()
-            status: TurnStatus | None = run_on_loop(this.drive, on_task=this.set_task)
+            status: TurnStatus | None = run_on_loop(run.drive, on_task=run.set_task)
             return status
         finally:
             if span.is_recorded:
-                span.set(this.describe_outcome())
-            this.erase_leftovers()
+                span.set(run.describe_outcome())
+            run.erase_leftovers()
 
 
 class TurnRun(TaskRun):
@@ -156,7 +160,7 @@ class TurnRun(TaskRun):
         self._partial = PartialText(self._text_shown, self._save_partial)
         saver = asyncio.create_task(self._partial.save_forever())
         try:
-            return await self._end()
+            return await self._end_or_give_back()
         except Fenced:
             return None
         finally:
@@ -177,15 +181,15 @@ class TurnRun(TaskRun):
             # in memory until the garbage collector runs.
             del self._feed, self._partial
 
-    async def _end(self) -> TurnStatus | None:
-        """Work until the turn is over, one way or another; without Postgres, until another may go on."""
+    async def _end_or_give_back(self) -> TurnStatus | None:
+        """Work until the turn has ended; without Postgres, give it back, so that a worker goes on with it."""
         try:
-            return await self._end_work()
+            return await self._work_to_the_end()
         except (OperationalError, InterfaceError):
             logger.exception("turn_lost_postgres")
             return await self._give_back()
 
-    async def _end_work(self) -> TurnStatus | None:
+    async def _work_to_the_end(self) -> TurnStatus | None:
         try:
             try:
                 async with asyncio.timeout(settings.AMBER_TURN_SECONDS):
@@ -226,8 +230,10 @@ class TurnRun(TaskRun):
             await self._run_steps(renewed, deadline)
 
     async def _run_steps(self, prepared: gathering.PreparedRequest, deadline: float) -> None:
-        """Run the turn to its end; or to the end of a round after which a late vector is there, by which
-        the next request finds more."""
+        """Run the turn to its end, or until a round of tools is over and the question's late vector has come.
+
+        The next request then finds more.
+        """
         self._writer.manifest = prepared.manifest
         self._knowledge_task = asyncio.create_task(self._store_knowledge(prepared.knowledge))
         new_events = loop.run(
@@ -265,9 +271,9 @@ class TurnRun(TaskRun):
                 feed.flush_text()
                 seq = feed.seq
                 await self._store(lambda: writer.store_reply(loop_event, seq))
-                self._announce()
-                if writer.refused is not None:
-                    raise writer.refused
+                self._emit_outbox()
+                if writer.budget_refusal is not None:
+                    raise writer.budget_refusal
             case loop_events.CallStarted(step=step, call=call):
                 feed.emit("tool.started", step=step, **item_form(call))
             case loop_events.CallFinished(step=step, call=call, result=result):
@@ -280,17 +286,17 @@ class TurnRun(TaskRun):
                 )
                 seq = feed.seq
                 await self._store(lambda: writer.store_result(step, call, result, seq))
-                self._announce()
+                self._emit_outbox()
             case loop_events.ApprovalNeeded():
                 seq = feed.seq
                 await self._store(lambda: writer.wait(seq))
-                self._announce()
+                self._emit_outbox()
             case loop_events.ClientCallsReturned(finish_reason=reason):
                 seq = feed.seq
                 await self._store(lambda: writer.return_client_calls(reason, seq))
-                self._announce()
+                self._emit_outbox()
 
-    def _announce(self) -> None:
+    def _emit_outbox(self) -> None:
         """Emit the outbox: events of what was committed, whose numbers the commit has fixed."""
         outbox, self._writer.outbox = self._writer.outbox, []
         for name, fields in outbox:
@@ -344,7 +350,7 @@ class TurnRun(TaskRun):
         await self._await_first_events()
         seq = self._feed.seq
         await self._store(lambda: self._writer.store_knowledge(knowledge, seq))
-        self._announce()
+        self._emit_outbox()
 
     async def _await_first_events(self) -> None:
         """Wait until the first events are out: nothing is emitted before them, or if they
@@ -358,13 +364,13 @@ class TurnRun(TaskRun):
 
     # -- Text of the step under way --------------------------------------------------------------
 
-    def _text_shown(self) -> Shown:
+    def _text_shown(self) -> ShownText:
         """Return the step's text as it was sent to viewers, up to the feed's last event."""
         self._feed.flush_text()
         step = self._writer.turn.step + 1
-        return Shown(step, *self._feed.shown_of(step), self._feed.seq)
+        return ShownText(step, *self._feed.shown_of(step), self._feed.seq)
 
-    async def _save_partial(self, shown: Shown) -> None:
+    async def _save_partial(self, shown: ShownText) -> None:
         with self._guard_write():
             await self._run_in_thread(lambda: self._writer.save_partial(shown))
 
@@ -392,7 +398,7 @@ class TurnRun(TaskRun):
         if self.stopped_as is StopReason.FENCED and not is_ended_here:
             return None
         await self._await_sources()
-        self._announce()
+        self._emit_outbox()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
         if self.stopped_as is StopReason.CANCELLED:
@@ -419,7 +425,7 @@ class TurnRun(TaskRun):
         """End the turn as failed, or as incomplete if text of this step was shown, which is
         kept."""
         await self._await_sources()
-        self._announce()
+        self._emit_outbox()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
         text = self._text_shown().text
@@ -434,7 +440,7 @@ class TurnRun(TaskRun):
     async def _close(self, ending: TurnEnding) -> TurnStatus | None:
         shown = self._text_shown()
         await self._store(lambda: self._writer.end(ending, shown))
-        self._announce()
+        self._emit_outbox()
         return ending.status
 
 

@@ -31,10 +31,10 @@ from chats.messages import transcript
 from chats.messages.tool_calls import store_answered_call
 from chats.messages.wire import MessageWire
 from chats.models import Chat, Turn
-from chats.running.partial_text import Shown
+from chats.running.partial_text import ShownText
 from chats.running.reply_rows import reply_id, store_reply_rows
 from chats.turns.account import RELEASED, TurnAccount
-from chats.turns.admission import dismiss
+from chats.turns.admission import release_budgets
 from chats.turns.approval import waiting_call, without_call
 from chats.turns.endings import TurnEnding, end_turn, last_event
 from chats.turns.listeners import announce
@@ -85,7 +85,7 @@ class TurnWriter:
         """
         self._unwritten: dict[str, Any] | None = None
         self.outbox: list[Event] = []
-        self.refused: RateLimited | None = None
+        self.budget_refusal: RateLimited | None = None
         """Why no budget affords the next request of this turn, if so."""
         self.files: ResultFiles | None = None
         self._passages: Iterable[dict[str, Any]] = ()
@@ -135,7 +135,7 @@ class TurnWriter:
             )
             self._save(turn, seq, step, [message], before=_source_events(step, knowledge.passages))
 
-    def save_partial(self, shown: Shown) -> None:
+    def save_partial(self, shown: ShownText) -> None:
         """Save text and reasoning that were shown. Does nothing once their step is stored."""
         if shown.step != self.turn.step + 1 or self.turn.status != TurnStatus.RUNNING:
             return
@@ -156,7 +156,7 @@ class TurnWriter:
                 reply = replace(reply, reasoning="", provider_fields={})
             stored = store_reply_rows(turn, chat, reply, usage, self._passages, sender=self._sender)
             if reply.calls:
-                self.refused = self.account.renew_reservation(turn, reply, usage)
+                self.budget_refusal = self.account.renew_reservation(turn, reply, usage)
             turn.step = reply.step
             turn.waiting_calls = [waiting_call(call) for call in reply.unapproved]
             if not reply.calls:
@@ -200,7 +200,7 @@ class TurnWriter:
             if turn.cancel_requested_at is not None:
                 end_turn(turn, chat, TurnEnding(TurnStatus.CANCELLED))
             else:
-                dismiss([turn])
+                release_budgets([turn])
                 turn.leave(TurnStatus.WAITING, is_counted=False)
                 announce(turn)
             self._save(turn, seq, turn.step, [])
@@ -211,7 +211,7 @@ class TurnWriter:
             end_turn(turn, chat, TurnEnding(TurnStatus.COMPLETED, finish_reason=finish_reason))
             self._save(turn, seq, turn.step, [])
 
-    def end(self, ending: TurnEnding, shown: Shown) -> None:
+    def end(self, ending: TurnEnding, shown: ShownText) -> None:
         """End the turn without a complete answer; text that was shown is kept."""
         with self._hold_turn() as (turn, chat):
             _keep_shown(turn, shown)
@@ -220,7 +220,7 @@ class TurnWriter:
             stored = end_turn(turn, chat, ending, passages=self._passages)
             self._save(turn, shown.seq, turn.step + 1, stored, spent=usage)
 
-    def release(self, shown: Shown, *, is_counted: bool = False) -> None:
+    def release(self, shown: ShownText, *, is_counted: bool = False) -> None:
         """Release the turn to the queue. Its text is kept; the attempt does not count unless it failed."""
         with self._hold_turn() as (turn, _):
             _keep_shown(turn, shown)
@@ -233,7 +233,7 @@ class TurnWriter:
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
-    def _settle_cut_off(self, turn: Turn, shown: Shown, outcome: str) -> Usage:
+    def _settle_cut_off(self, turn: Turn, shown: ShownText, outcome: str) -> Usage:
         """Record the call that was cut off, if a request was made; its usage is estimated."""
         usage = Usage()
         if (shown.text or shown.reasoning) and self.account.is_asking:
@@ -327,7 +327,7 @@ class TurnWriter:
         transaction.on_commit(lambda: self.outbox.extend(events))
 
 
-def _keep_shown(turn: Turn, shown: Shown) -> list[str]:
+def _keep_shown(turn: Turn, shown: ShownText) -> list[str]:
     """Keep what was shown of a step in the turn; return the columns that changed."""
     changed = {"partial_text": shown.text, "partial_reasoning": shown.reasoning}
     changed = {name: text for name, text in changed.items() if getattr(turn, name) != text}

@@ -31,7 +31,7 @@ from amber.lib.rest.api import error_response
 from amber.lib.rest.drain import drain
 from chats.events import open_streams
 from chats.events.stream import SEQ_PER_ATTEMPT, events_key
-from chats.events.viewers import PARTING, StreamEvent, Viewer, hub, read_stream
+from chats.events.viewers import CLOSING, StreamEvent, Viewer, hub, read_stream
 from chats.models import Turn
 from chats.streaming.stored_state import place_in_queue, state_of
 from engine.events import LAST_EVENTS
@@ -98,7 +98,7 @@ class TurnEventsView(View):
         self, request: HttpRequest, turn_id: UUID, **place: UUID
     ) -> HttpResponse | StreamingHttpResponse:
         try:
-            principal = self.viewer(request, **place)
+            principal = self.authenticate_viewer(request, **place)
             turn = get_visible(Turn, principal, turn_id)
             return event_stream(
                 turn, after=last_event_id(request), viewed_by=principal, is_resumed=True
@@ -106,9 +106,11 @@ class TurnEventsView(View):
         except AmberError as exc:
             return error_response(exc, request)
 
-    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
-        """Return who asks, at an address with these further ids. Raises what `authenticate` raises,
-        NotAuthenticated and Missing."""
+    def authenticate_viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+        """Return who asks. `place` holds the other ids of the address.
+
+        Raises what `authenticate` raises, NotAuthenticated and Missing.
+        """
         principal = authenticate(request)
         if principal is None:
             raise NotAuthenticated
@@ -130,7 +132,7 @@ async def _bytes(
             async for event in events:
                 is_resumed = is_resumed or (event is not None and event.seq > 0)
                 yield HEARTBEAT if event is None else _block(event)
-                if drain.is_parting and is_resumed:
+                if drain.is_closing and is_resumed:
                     return
         except NotAuthenticated:
             return  # the stream ends before its turn: clients reconnect, and get a 401
@@ -158,7 +160,7 @@ async def turn_events(
         watchers=open_streams.watchers_of(turn, viewed_by),
     )
     is_new = turn.attempt == 0 and turn.is_live and not turn.seq and not after
-    follow = _Following(viewer, is_new=is_new)
+    follow = _StreamFollower(viewer, is_new=is_new)
     # Registered before anything is read: an event that comes meanwhile waits in the queue.
     is_read_from_the_start = hub().add(viewer)
     try:
@@ -178,7 +180,7 @@ def _starter_of(turn: Turn) -> Credential | None:
     return Credential(turn.organization_id, turn.user_id, turn.api_key_id)
 
 
-class _Following:
+class _StreamFollower:
     """Follows a turn's stream for one viewer, from event to event."""
 
     def __init__(self, viewer: Viewer, *, is_new: bool) -> None:
@@ -228,7 +230,7 @@ class _Following:
             raise NotAuthenticated(code="invalid_credential")
         if None in events:
             return list(await self._snapshot())
-        woken: list[StreamEvent | None] = [None] if PARTING in events else []
+        woken: list[StreamEvent | None] = [None] if CLOSING in events else []
         return woken + list(await self._take_all([e for e in events if e is not None]))
 
     @property
@@ -237,7 +239,7 @@ class _Following:
         return min(QUEUE_SECONDS, most) if self._waits_for_worker else most
 
     async def _beat(self) -> list[StreamEvent | None]:
-        """Tell a turn's place in the queue if it has changed; else return [None] where a heartbeat is due."""
+        """Return the turn's place in the queue if it has changed, or [None] if a heartbeat is due."""
         if self._waits_for_worker and time.monotonic() >= self._place_at:
             self._place_at = time.monotonic() + _EARLY * QUEUE_SECONDS
             place = await place_in_queue(self._viewer.turn_id)

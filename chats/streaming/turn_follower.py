@@ -3,8 +3,8 @@
     ended = await wait_for_end(turn)
     async for event in follow_turn(turn): ...
 
-It waits on the event loop: no thread and no database connection is held meanwhile. If the client
-disconnects, nobody needs the answer: then the turn is cancelled, unless it is to be kept.
+Both wait on the event loop: no thread and no database connection is held meanwhile. If the client
+disconnects, nobody needs the answer, and the turn is cancelled, unless it is to be kept.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ async def follow_turn(
 
 
 def _read(told: StreamEvent) -> Event | None:
-    """Return the event; what a worker of a newer release adds is passed over, as a heartbeat or without its field."""
+    """Return the event without unknown fields; None for an unknown type: a newer release may send both."""
     if told.name not in EVENT_TYPES:
         return None
     return _EVENT.validate_json(told.data, extra="ignore")

@@ -23,7 +23,7 @@ __all__ = ["fake_provider", "weather"]
 def enqueued_turns(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """Return the turns that were enqueued; nothing reaches the broker."""
     heard: list[UUID] = []
-    monkeypatch.setattr("chats.services.enqueue_turn", heard.append)
+    monkeypatch.setattr("chats.turns.admission.enqueue_turn", heard.append)
     monkeypatch.setattr("chats.approval_services.enqueue_turn", heard.append)
     return heard
 

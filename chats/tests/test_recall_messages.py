@@ -14,20 +14,20 @@ from amber.lib.ids import new_id
 from amber.lib.search.hybrid import index_text
 from chats.context import block_search
 from chats.context.block_search import PathSearch
-from chats.context.recall import Recall, find_messages, recall, recall_ahead
+from chats.context.recall import RecallResult, find_messages, recall, recall_ahead
 from chats.digest import blocks as digest_blocks
 from chats.digest.blocks import embed, reindex_waiting, seal
 from chats.messages.block_words import (
     INDEX_VERSION,
-    asked_of,
     chat_word,
     lexemes_of,
     places_in,
+    terms_of,
 )
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.earlier_talk import FACT, chat, models, small, talk
 from chats.tests.runs import ask_in, prepared_for
-from engine.context.blocks import Spoken
+from engine.context.blocks import SpokenMessage
 from engine.context.pieces import FIELDS, read_pieces, show
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider
 from tests.tenants import for_organization
@@ -56,13 +56,13 @@ def ask(
     *,
     today: date | None = None,
     **by_meaning: Any,
-) -> Recall:
+) -> RecallResult:
     search = PathSearch(chat.pk, 10**6, **by_meaning)
     with for_organization(chat.organization_id):
         return recall(search, question, limit_tokens=limit_tokens, today=today)
 
 
-def shown(found: Recall) -> list[UUID]:
+def shown(found: RecallResult) -> list[UUID]:
     return [pk for block in found.taken for pk in block.message_ids]
 
 
@@ -152,7 +152,7 @@ def test_a_name_leads_to_its_bearer_among_the_latest_messages(chat):
     seal(chat.pk)
     said = ["Thanks, Odile!", "I am reading Piranesi, slowly.", "x", "y", "z", "Thanks, Odile!"]
     latest = [
-        Spoken(str(new_id()), role, text, datetime(2026, 2, 1, tzinfo=UTC), 5)
+        SpokenMessage(str(new_id()), role, text, datetime(2026, 2, 1, tzinfo=UTC), 5)
         for role, text in zip(["human", "assistant"] * 3, said, strict=True)
     ]
     with for_organization(chat.organization_id):
@@ -168,7 +168,7 @@ def test_a_name_that_only_the_latest_messages_call_leads_to_what_was_said_before
     rows = talk(chat, 30, (21, told), (40, "Odile? I know no Odile"))
     seal(chat.pk)
     latest = [
-        Spoken(str(new_id()), "human", text, datetime(2026, 2, 1, tzinfo=UTC), 5)
+        SpokenMessage(str(new_id()), "human", text, datetime(2026, 2, 1, tzinfo=UTC), 5)
         for text in ("Thanks, Odile!", "Thanks, Odile!")
     ]
     with for_organization(chat.organization_id):
@@ -218,7 +218,7 @@ def test_a_long_answer_is_shown_in_part(chat):
     assert "Paragraph 1 " not in text
 
 
-def texts_of_blocks(found: Recall) -> list[str]:
+def texts_of_blocks(found: RecallResult) -> list[str]:
     """What is shown of each block, cut out of the block's own text."""
     rows = MessageBlock.objects.in_bulk([block.id for block in found.taken])
     return [
@@ -272,7 +272,7 @@ def test_only_the_words_asked_for_leave_the_index(chat, monkeypatch):
     cut_block = block_search._cut_block
     monkeypatch.setattr(block_search, "_cut_block", note)
     ask(chat, "Which cat has Clara adopted?")
-    asked = asked_of("Which cat has Clara adopted?", date(2026, 1, 1))
+    asked = terms_of("Which cat has Clara adopted?", date(2026, 1, 1))
     words = {entry.rpartition(":")[0].strip("'") for index in indexes for entry in index.split()}
     assert {"cat", "clara", "@to:clara", "@by:user"} <= words <= {*lexemes_of(asked)}
     assert not any(
@@ -429,7 +429,7 @@ def test_the_built_in_embedder_has_no_say(chat, alice, built_in, monkeypatch):
 
 def test_a_question_asks_for_irregular_forms_and_not_for_whom_it_speaks_to():
     today = date(2025, 3, 1)
-    asked = asked_of("What did the doctor say when Clara lost her keys?", today)
+    asked = terms_of("What did the doctor say when Clara lost her keys?", today)
     assert "lose" in asked.forms_of("lost")
     assert asked.names == {"clara"}
-    assert not asked_of("How do I boil an egg, Iris?", today).names
+    assert not terms_of("How do I boil an egg, Iris?", today).names

@@ -118,7 +118,7 @@ def test_viewers_are_looked_after_whoever_came_first(alice, mallory, new_model):
     assert len(watching) == 2
     turns = {ask(each).pk for each in (alice, mallory)}
     with as_tenant(alice.principal.tenant):
-        assert asyncio.run(viewers.find_good(watching)) == watching
+        assert asyncio.run(viewers.find_valid(watching)) == watching
         assert set(asyncio.run(viewers._states(turns))) == turns
 
 

@@ -33,7 +33,9 @@ from chats.tests.runs import (
     seen_of,
     unmarked,
 )
+from chats.turns.account import TurnAccount
 from engine.events import TurnStatus
+from engine.messages import ImagePart
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
 from tests.personas import api
@@ -152,6 +154,16 @@ def test_what_a_provider_does_not_count_is_estimated(alice, new_model):
     assert row.estimated is True
     assert row.prompt_tokens > 0
     assert row.completion_tokens > 0
+
+
+def test_the_estimate_counts_images_as_the_setting_says(settings):
+    settings.AMBER_IMAGE_TOKENS = 10_000
+    account = TurnAccount()
+    image: ImagePart = {"type": "image_url", "image_url": {"url": "data:,", "detail": "auto"}}
+    account.asked = [{"role": "user", "content": [image]}]
+    usage, is_estimate = account.usage_of(None, "A cat.")
+    assert is_estimate
+    assert 10_000 < usage.prompt_tokens < 10_020
 
 
 def test_the_manifest_says_what_went_in(alice, new_model):

@@ -32,7 +32,7 @@ def old_queue(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn of ten seconds makes the queue old. The test looks at it, at once."""
     settings.AMBER_QUEUE_SECONDS = 10
     monkeypatch.setattr(congestion, "_queue", congestion._Queue())
-    monkeypatch.setattr(congestion._queue, "count", lambda: False)
+    monkeypatch.setattr(congestion._queue, "count_question", lambda: False)
 
 
 LONG = 600.0
@@ -40,7 +40,7 @@ LONG = 600.0
 
 def look_now() -> None:
     """Look, so that it holds for long, however slow the machine is."""
-    congestion.look()
+    congestion.look_at_queue()
     congestion._queue.seen_at = time.monotonic() + LONG
 
 
@@ -160,14 +160,14 @@ def test_one_question_of_many_looks_at_the_queue_beside_its_transaction(
     monkeypatch.setattr(congestion, "_LOOK_SECONDS", 0.0)
     wait(alice, 3, seconds=20)
     may_look, seen = threading.Event(), threading.Event()
-    look = congestion.look
+    look = congestion.look_at_queue
 
     def look_and_say() -> None:
         may_look.wait(20)
         look()
         seen.set()
 
-    monkeypatch.setattr(congestion, "look", look_and_say)
+    monkeypatch.setattr(congestion, "look_at_queue", look_and_say)
     question = new_question(alice)
     with as_tenant(alice.principal.tenant), transaction.atomic():
         for _ in range(congestion.LOOK_EVERY - 1):

@@ -229,7 +229,7 @@ def test_whoever_knows_the_address_parts_when_the_process_stops(
         sent: Any = stream_view._bytes(turn, 0, None, is_resumed)
         first: asyncio.Future[bytes] = asyncio.ensure_future(anext(sent))
         await asyncio.sleep(0)  # it is listed before anything is awaited
-        fresh.part()
+        fresh.close_streams()
         assert await asyncio.wait_for(first, 30) == stream_view.HEARTBEAT
         following: asyncio.Future[bytes] = asyncio.ensure_future(anext(sent, b"the end"))
         done, _ = await asyncio.wait([following], timeout=0.5)

@@ -13,6 +13,7 @@ from django.db import connections
 from accounts.key_services import revoke_api_key
 from amber.lib import redis as amber_redis
 from amber.lib.database import replica
+from amber.lib.rest.drain import drain
 from chats.events import change_viewers
 from chats.events.changes import READY, changes_channel
 from chats.models import Chat, Turn
@@ -25,6 +26,18 @@ from tests.personas import OPERATOR, api
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ADDRESS = "/api/v1/events/"
+
+
+def test_pages_of_one_loop_share_a_hub():
+    """A hub that nobody uses would stay in memory: the process ends all that were made when it stops."""
+
+    async def make() -> None:
+        hub = change_viewers.change_hub()
+        callbacks = len(drain._callbacks)
+        assert change_viewers.change_hub() is hub
+        assert len(drain._callbacks) == callbacks
+
+    asyncio.run(make())
 
 
 class Page:

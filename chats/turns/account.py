@@ -11,17 +11,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 
 from amber.lib.errors import RateLimited, Unavailable
 from assistants.totals import count_tokens
 from chats.messages.turn_messages import messages_of_turn, open_calls
 from chats.models import Turn
-from chats.turns.admission import budget_subject_of, prompt_tokens_of, renew
+from chats.turns.admission import prompt_tokens_of, renew
 from engine.loop_events import Reply
 from engine.messages import MessageRole, ProviderMessage
 from engine.provider.model import Model, ModelProfile, ModelRequest, ProviderError, ReplyPart, Usage
 from engine.text import tokens
 from providers import registry
+from providers.budgets.scopes import BudgetSubject
 from providers.models import EmbeddingModel, LanguageModel
 from providers.usage import ledger
 
@@ -51,7 +53,7 @@ class TurnAccount:
 
     @contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """Forget what the block records if it raises: its transaction is rolled back, and may be tried again."""
+        """Forget what the block recorded if it raises: its transaction is rolled back, and may be repeated."""
         before = self.is_asking, self.retried, self.embedded
         try:
             yield
@@ -80,7 +82,7 @@ class TurnAccount:
             return replace(usage, reasoning_tokens=round(usage.completion_tokens * share)), False
         encoding = self.model.encoding if self.model else tokens.DEFAULT_ENCODING
         thought = tokens.count_text(reasoning, encoding)
-        asked = tokens.count_messages(self.asked, encoding)
+        asked = tokens.count_messages(self.asked, encoding, settings.AMBER_IMAGE_TOKENS)
         said = tokens.count_text(text, encoding)
         return Usage(asked, said + thought, reasoning_tokens=thought), True
 
@@ -106,7 +108,7 @@ class TurnAccount:
             estimated=estimated,
             outcome=outcome,
             first_token_ms=_ms(reply.first_token_seconds) if reply else None,
-            latency_ms=_ms(reply.seconds) or 0 if reply else 0,
+            latency_ms=round(reply.seconds * 1_000) if reply else 0,
         )
         turn.usage = _add(turn.usage, usage)
 
@@ -198,7 +200,7 @@ def _record(turn: Turn, model: LanguageModel | EmbeddingModel, usage: Usage, **f
     ledger.record(
         model,
         usage,
-        **budget_subject_of(turn).columns(),
+        **BudgetSubject.of(turn).columns(),
         turn_id=turn.pk,
         is_budgeted=turn.is_budgeted,
         **fields,

@@ -1,9 +1,10 @@
-"""Admit turns: reserve what a turn may cost before its row is written, or refuse it.
+"""Admit turns: reserve what a turn may cost before its row is written, or refuse the turn.
 
-    admit(turn)     reserves for its first request, then writes it: all that start turns call it
-    readmit(turn)   does the same for a turn that waited for a person
-    renew(turn, …)  reserves for its next request, when a reply asked for tools
-    dismiss(turns)  gives back what is held: the turn is over, or waits
+    admit(turn)             reserves for its first request, writes it, and enqueues it after commit:
+                            all that start turns call it
+    readmit(turn)           reserves again for a turn that waited for a person
+    renew(turn, …)          reserves for its next request, when a reply asked for tools
+    release_budgets(turns)  gives back what is still reserved: the turns are over, or wait
 
 Reserved are the prompt, as estimated here without counting tokens, and the longest reply allowed,
 at the model's price. What calls really used is counted by the ledger (`providers.usage.ledger`).
@@ -17,6 +18,7 @@ from typing import Final
 
 import orjson
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Count, F, Func, IntegerField, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -25,19 +27,17 @@ from amber.lib.database.cached_update import insert_row
 from amber.lib.errors import RateLimited
 from amber.lib.tracing import spans
 from chats.models import ChatMessage, Turn
+from chats.queue import enqueue_turn
 from chats.turns.congestion import refuse_over_share
 from engine.messages import MessageRole
 from engine.provider.model import Usage
+from engine.text.tokens import SAFE_BYTES_PER_TOKEN, estimate_tokens
 from providers import registry
 from providers.budgets import reservations
 from providers.budgets.rules import Spending
 from providers.budgets.scopes import BudgetSubject
 from providers.models import LanguageModel
 from providers.usage.ledger import spending_of
-
-BYTES_PER_TOKEN: Final = 3
-"""A safe estimate for English (4.5) and about right for Chinese; a tokenizer would cost the web
-process 74 MB."""
 
 _BATCH: Final = 500
 _SENT_OPTIONS: Final = ("prompts", "tools", "response_format")
@@ -54,16 +54,17 @@ _IS_SENT: Final = Q(role=MessageRole.FILE, tool_call__isnull=True)
 
 
 def admit(turn: Turn) -> Turn:
-    """Write a new turn, or raise RateLimited (budget_exceeded, queue_full).
+    """Write a new turn and enqueue it after commit, or raise RateLimited (budget_exceeded, queue_full).
 
-    Part of the caller's transaction.
+    Part of the caller's transaction: a worker would not find the row before its commit.
     """
     refuse_over_share(turn)
     turn.is_budgeted = reservations.reserve(
-        budget_subject_of(turn), partial(_estimate_first, turn), holder_id=turn.pk
+        BudgetSubject.of(turn), partial(_estimate_first, turn), holder_id=turn.pk
     )
     turn.trace_parent = spans.trace_parent()
     insert_row(turn)
+    transaction.on_commit(partial(enqueue_turn, turn.pk))
     return turn
 
 
@@ -77,7 +78,7 @@ def readmit(turn: Turn) -> None:
         return _estimate_spending(turn, _model_of(turn), turn.usage.get("total_tokens", 0))
 
     turn.is_budgeted = reservations.reserve(
-        budget_subject_of(turn), estimate_spending, holder_id=turn.pk
+        BudgetSubject.of(turn), estimate_spending, holder_id=turn.pk
     )
 
 
@@ -86,17 +87,17 @@ def renew(turn: Turn, model: LanguageModel, last: Usage) -> RateLimited | None:
     if not turn.is_budgeted:
         return None
     estimate_spending = _estimate_spending(turn, model, last.total_tokens)
-    return reservations.renew(budget_subject_of(turn), estimate_spending, holder_id=turn.pk)
+    return reservations.renew(BudgetSubject.of(turn), estimate_spending, holder_id=turn.pk)
 
 
-def dismiss(turns: Collection[Turn]) -> None:
-    """Give back what is held for these turns. No query if no budget applied."""
+def release_budgets(turns: Collection[Turn]) -> None:
+    """Give back what is still reserved for these turns. No query if no budget applied."""
     if held := [turn.pk for turn in turns if turn.is_budgeted]:
         reservations.release(held)
 
 
 def release_leftovers() -> None:
-    """Give back what is still held for turns that are over or deleted: a periodic job."""
+    """Give back what is still reserved for turns that are over or deleted: a periodic job."""
     old = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
     holders = reservations.holders_since(old, at_most=_BATCH)
     live = set(Turn.objects.live().filter(pk__in=holders).values_list("pk", flat=True))
@@ -108,10 +109,6 @@ def prompt_tokens_of(turn: Turn) -> int:
     """Estimate the prompt of its next request, without counting tokens. Up to three queries."""
     said = _stateless_tokens(turn) if turn.chat_id is None else _chat_tokens(turn)
     return said + _options_tokens(turn)
-
-
-def budget_subject_of(turn: Turn) -> BudgetSubject:
-    return BudgetSubject.of(turn)
 
 
 # -- What a request may use -----------------------------------------------------------------------
@@ -148,19 +145,20 @@ def _chat_tokens(turn: Turn) -> int:
         images=Count("pk", filter=_IS_SENT & Q(file__mime_type__startswith="image/")),
     )
     images = int(said["images"]) * settings.AMBER_IMAGE_TOKENS
-    return before + images + int(said["bytes"]) // BYTES_PER_TOKEN + 1
+    return before + images + int(said["bytes"]) // SAFE_BYTES_PER_TOKEN + 1
 
 
 def _options_tokens(turn: Turn) -> int:
     """Estimate what the caller adds to the conversation, and the model reads with every request."""
     sent = [turn.options[name] for name in _SENT_OPTIONS if turn.options.get(name)]
-    return len(orjson.dumps(sent)) // BYTES_PER_TOKEN if sent else 0
+    return len(orjson.dumps(sent)) // SAFE_BYTES_PER_TOKEN if sent else 0
 
 
 def _stateless_tokens(turn: Turn) -> int:
     said = (turn.input or {}).get("messages", [])
     images = sum("file_id" in message for message in said) * settings.AMBER_IMAGE_TOKENS
-    return _opening_tokens(turn) + images + sum(_tokens(m.get("content") or "") for m in said)
+    texts = (message.get("content") or "" for message in said)
+    return _opening_tokens(turn) + images + sum(map(estimate_tokens, texts))
 
 
 def _opening_tokens(turn: Turn) -> int:
@@ -168,8 +166,5 @@ def _opening_tokens(turn: Turn) -> int:
     if turn.assistant is None:
         return 0
     prompt = (turn.chat.prompt if turn.chat else None) or turn.assistant.prompt
-    return _tokens(prompt) + (settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0)
-
-
-def _tokens(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1
+    passages = settings.AMBER_PASSAGE_TOKENS if turn.assistant.library_id else 0
+    return estimate_tokens(prompt) + passages

@@ -1,8 +1,8 @@
-"""Trace the attempts at a turn: each is a span in the trace of whoever asked, whichever worker makes it.
+"""Trace the attempts at a turn: each is a span in the trace of the question, whichever worker makes it.
 
 The turn's row has the parent (`trace_parent`). An attempt's id is made of the turn's id and its fence, which each
-claim counts up: so the next attempt can link to the one before, and the sweep can tell of one whose worker
-died, though that worker had no time to write anything.
+claim increases. So the next attempt can link to the last one, and the sweep can record one whose worker died
+before it wrote anything.
 """
 
 import hashlib

@@ -1,16 +1,20 @@
 """Claim the turn that is next: fairly between organizations, and within one between its people.
 
-A message of the queue says no more than that a turn waits: whoever hears it takes the one that is next. Next is the
-organization with the fewest running turns for its weight; of equal ones, the one after that which this process
-served last; in it, the oldest turn of the person after the one served last. So a thousand questions of one
-organization, or of one person, delay others by one turn. The guests of an organization's page count as one person
-together, who are served in turn among themselves: however many they are, members wait for one of them. An
-organization that has as many running turns as it may (`AMBER_TURNS_PER_ORGANIZATION`, or its own number) is passed
-over.
+A message of the queue only says that some turn waits; the worker that receives it takes the turn that is
+next:
 
-A claim looks at WINDOW organizations at most, each by index probes, however long the queue, and counts the running
-turns once.
-Workers count running turns each for themselves: of those that claim in the same moment each may take one too many.
+1. The organization with the fewest running turns for its weight; of equal ones, the one after the one that
+   this process served last. Organizations at their limit of running turns (`AMBER_TURNS_PER_ORGANIZATION`,
+   or their own number) are passed over.
+2. In it, the person after the one served last. All guests of an organization's page count as one person,
+   and are served in turn among themselves: however many they are, members wait for one of them.
+3. Of that person, the oldest turn.
+
+So a thousand questions of one organization, or of one person, delay others by one turn.
+
+However long the queue is, a claim looks at WINDOW organizations at most, each by index probes, and counts the
+running turns once. Workers that claim in the same moment do not see each other's turns: each may take one too
+many.
 """
 
 import threading
@@ -38,7 +42,7 @@ WINDOW: Final = 64
 PEOPLE_REMEMBERED: Final = 64
 """Organizations of which a process knows whom it served last."""
 WAITING_MESSAGE: Final = b"turns wait"
-"""Said on the control channel: turns wait that no message will bring, so whoever ends a turn takes one."""
+"""Published on the control channel when turns wait whose message is used up: who ends a turn takes one."""
 _TELL_SECONDS: Final = 1.0
 
 _SUBJECT: Final = "COALESCE(t.guest_id, (t.user_id)::text, '')"
@@ -116,9 +120,9 @@ CLAIM_SQL: Final = _CLAIM_TEMPLATE.format(
 
 
 INDEX_ORDER_SQL: Final = "SELECT set_config('enable_sort', 'off', true)"
-"""Lets the claim look for the next organization where turns lie in that order. Queued turns are so few that the
-planner's statistics do not know them: it would as soon take them in any order and sort them, all of them for each
-organization (measured: 622 queued, 64 organizations, 1.1 s and 103,000 pages)."""
+"""Has the planner read the index that is in the claim's order. Queued turns are too few for its statistics, so that
+it might read and sort all of them again for each organization (measured with 622 queued turns of 64
+organizations: 1.1 s and 103,000 pages)."""
 
 
 class _Order:

@@ -1,14 +1,15 @@
 """Refuse new turns of those who ask more than their share while the queue is old.
 
-Each web process looks at the queue now and then, not for each question: never for the first LOOK_EVERY, and while the
-queue is old at most once a second. An organization is over its share if it has more turns waiting and running than
-its weight grants it among those that have any, and more than one; one that is alone with several always is. In it,
-people are refused who have more than one turn and no less than the others on average; its guests count as one person,
-as they do in a claim. Everybody in it is refused once somebody's single turn has waited too long: then it is not a few
-who ask too much. Others are let in.
+Each web process looks at the queue now and then: after every LOOK_EVERY questions, and while somebody is
+refused with each question, but at most once a second. The queue is old if a turn has waited too long since
+it was last queued (an approval queues a turn again).
 
-An organization that waits at its own limit has an old queue of its own: that refuses nobody elsewhere. How long a turn
-waits is counted from when it was queued last, as after an approval.
+- An organization is over its share if it has more than one turn, and more than its weight grants it among
+  the organizations that have any. One that is alone with several turns always is.
+- In such an organization people are refused who have more than one turn, and no fewer than its average. Its
+  guests count as one person, as they do in a claim.
+- If a person's only turn there has waited too long, everybody in it is refused: a few people are not the cause.
+- If an organization waits because it is at its own limit of running turns, no other is refused for that.
 """
 
 import threading
@@ -75,7 +76,7 @@ class _Queue:
         self.seen_at = -float(RETRY_SECONDS)
         self.over_share: OverShare = {}
 
-    def count(self) -> bool:
+    def count_question(self) -> bool:
         """Count a question; return whether it is time to look at the queue."""
         with self.lock:
             self.asked += 1
@@ -86,7 +87,7 @@ class _Queue:
             return True
 
     def is_over_share(self, turn: Turn) -> bool:
-        """What was seen long ago refuses nobody."""
+        """Return whether to refuse this turn's person; nobody is, if the last look was long ago."""
         is_new = time.monotonic() < self.seen_at + RETRY_SECONDS
         if not is_new or turn.organization_id not in self.over_share:
             return False
@@ -107,24 +108,24 @@ _queue: Final = _Queue()
 def refuse_over_share(turn: Turn) -> None:
     """Raise RateLimited (queue_full) if the queue is old, and whoever asks over their share.
 
-    No query: a thread of its own looks at the queue now and then, since this one is in a transaction of the tenant's.
+    Makes no query, since this thread is in a transaction of the tenant's: another thread looks at the queue.
     """
     if not settings.AMBER_QUEUE_SECONDS:
         return
-    if _queue.count():
-        threading.Thread(target=_look_and_part, name="look-at-queue", daemon=True).start()
+    if _queue.count_question():
+        threading.Thread(target=_look_in_thread, name="look-at-queue", daemon=True).start()
     if _queue.is_over_share(turn):
         raise RateLimited(code="queue_full", retry_after_seconds=RETRY_SECONDS)
 
 
-def look() -> None:
-    """Look who is over their share. One query, or two."""
+def look_at_queue() -> None:
+    """Find out who is over their share: one query, or two."""
     _queue.over_share = _find_over_share()
 
 
-def _look_and_part() -> None:
+def _look_in_thread() -> None:
     try:
-        look()
+        look_at_queue()
     except DatabaseError as exc:
         logger.warning("queue_not_seen", reason=type(exc).__name__)
     finally:

@@ -23,7 +23,7 @@ from chats.messages import transcript
 from chats.messages.turn_messages import messages_of_turn
 from chats.messages.wire import MessageWire
 from chats.models import Chat, Turn, TurnQuerySet
-from chats.turns.admission import dismiss
+from chats.turns.admission import release_budgets
 from chats.turns.listeners import announce
 from engine.events import EVENT_TYPES, TurnStatus
 from engine.messages import MessageRole
@@ -72,7 +72,7 @@ def end_turn(
     turn.finish_reason = ending.finish_reason
     turn.waiting_calls = []
     turn.ended_at = timezone.now()
-    dismiss([turn])
+    release_budgets([turn])
     if chat is not None:
         turn.digest_at = turn.ended_at + timedelta(seconds=settings.AMBER_DIGEST_SECONDS)
     announce(turn)
@@ -115,8 +115,8 @@ def lock_turn(
     return (turn, chat) if turn is not None else (None, None)
 
 
-def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
-    """End a turn that no worker runs, and tell its viewers after commit. Returns True.
+def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> None:
+    """End a turn that no worker runs, and tell its viewers after commit.
 
     Its events are numbered as those of one more attempt: greater than any a lost worker emitted.
     What that worker emitted and did not store is taken back by a snapshot of what is stored.
@@ -133,4 +133,3 @@ def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> bool:
     organization_id, pk, seq = turn.organization_id, turn.pk, turn.seq
     transaction.on_commit(lambda: publish_outside(organization_id, pk, seq, events))
     transaction.on_commit(partial(tell_of_turn, turn, events[-1][0]))
-    return True

@@ -1,4 +1,4 @@
-"""Tell a queued turn's place and why it waits, for whoever asked it. Refuses to tell of other organizations.
+"""Tell who asked a queued turn its place, and why it waits; nothing about other organizations.
 
 Looked up only for a turn that waits: a question that is answered at once costs no query.
 """

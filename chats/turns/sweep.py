@@ -44,12 +44,14 @@ def _give_back(turn_id: UUID) -> bool:
     record_lost(turn)
     settle_lost(turn)
     if turn.cancel_requested_at is not None:
-        return not end_outside(turn, chat, TurnEnding(TurnStatus.CANCELLED))
+        end_outside(turn, chat, TurnEnding(TurnStatus.CANCELLED))
+        return False
     if turn.is_last_attempt:
         error = {"code": "worker_lost", "message": CODES["worker_lost"][1], "retryable": True}
         shown = bool(turn.partial_text.strip())
         status = TurnStatus.INCOMPLETE if shown else TurnStatus.FAILED
-        return not end_outside(turn, chat, TurnEnding(status, error=error))
+        end_outside(turn, chat, TurnEnding(status, error=error))
+        return False
     logger.warning("turn_lost_its_worker", turn_id=str(turn.pk), attempt=turn.attempt)
     Turn.objects.give_back(turn, usage=turn.usage)
     return True

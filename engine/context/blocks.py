@@ -18,7 +18,7 @@ _RESULT_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenMessage:
     """One message of a path. `label` names a file, a tool, or who said it. `tokens` counts
     `content`."""
 
@@ -44,13 +44,13 @@ class SealedBlock:
         return self.tokens_before + self.tokens
 
 
-def exchanges(messages: Iterable[Spoken]) -> Iterator[list[Spoken]]:
+def exchanges(messages: Iterable[SpokenMessage]) -> Iterator[list[SpokenMessage]]:
     """Yield exchanges, oldest first: a question, what belongs to it right before it, all that
     follows.
 
     What precedes the first question belongs to the first exchange.
     """
-    current: list[Spoken] = []
+    current: list[SpokenMessage] = []
     has_question = False
     for message in messages:
         current.append(message)
@@ -65,15 +65,15 @@ def exchanges(messages: Iterable[Spoken]) -> Iterator[list[Spoken]]:
         yield current
 
 
-def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spoken]]:
+def runs(messages: Iterable[SpokenMessage], *, block_tokens: int) -> Iterator[list[SpokenMessage]]:
     """Yield the runs to seal, in order: whole exchanges until `block_tokens` are reached.
 
     What does not fill a block, and the last exchange in any case, stays open. Linear; holds one
     run and two exchanges at a time.
     """
-    run: list[Spoken] = []
+    run: list[SpokenMessage] = []
     tokens = 0
-    waiting: list[Spoken] | None = None
+    waiting: list[SpokenMessage] | None = None
     for exchange in exchanges(messages):
         if waiting is not None:
             run += waiting
@@ -84,12 +84,12 @@ def runs(messages: Iterable[Spoken], *, block_tokens: int) -> Iterator[list[Spok
         waiting = exchange
 
 
-def render(run: Sequence[Spoken]) -> str:
+def render(run: Sequence[SpokenMessage]) -> str:
     """Return a block's text: one line per message; tool results are cut, calls left out."""
     return "\n".join(line for line in map(line_of, run) if line)
 
 
-def line_of(message: Spoken) -> str:
+def line_of(message: SpokenMessage) -> str:
     """Return a message as a block has it; empty if it says nothing."""
     text = message.content.strip()
     if message.role == MessageRole.FILE:
@@ -100,7 +100,7 @@ def line_of(message: Spoken) -> str:
 
 
 def said_line(role: str, content: str) -> str:
-    """Return what somebody said as a block has it; empty if nobody speaks in this role, or they say nothing."""
+    """Return a message as a block's line; empty if it has no text, or a role in which nobody speaks."""
     label, text = _SPOKEN_BY.get(role), content.strip()
     return f"{label}: {text}" if label and text else ""
 
@@ -113,7 +113,7 @@ _SPOKEN_BY: Final = {
 """Who speaks in a role, as a block has it."""
 
 
-def block_hash(previous_hash: str, run: Sequence[Spoken]) -> str:
+def block_hash(previous_hash: str, run: Sequence[SpokenMessage]) -> str:
     """Return the SHA-256 over the previous block's and this one's contents, in hexadecimal."""
     digest = hashlib.sha256(previous_hash.encode())
     for message in run:
@@ -140,7 +140,7 @@ def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
     return blocks[-1].first_position
 
 
-def _question_begins(messages: Sequence[Spoken]) -> int:
+def _question_begins(messages: Sequence[SpokenMessage]) -> int:
     start = len(messages) - 1
     while start > 0 and facts_of(messages[start - 1].role).joins_question:
         start -= 1

@@ -28,9 +28,8 @@ class BudgetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The messages that stay, those dropped (both oldest first), and the tokens of those that
-    stay."""
+class FittedMessages:
+    """The messages that stay, their tokens, and those dropped; both oldest first."""
 
     messages: list[ProviderMessage]
     dropped: list[ProviderMessage]
@@ -42,7 +41,7 @@ def fit(
     *,
     limit_tokens: int,
     count: Callable[[ProviderMessage], int],
-) -> Fitted:
+) -> FittedMessages:
     """Drop oldest exchanges until the rest fits.
 
     `messages` are normalised, oldest first. `limit_tokens` is for the messages alone: the caller
@@ -66,7 +65,7 @@ def fit(
             break
         tokens += more
         kept.update(unit)
-    return Fitted(
+    return FittedMessages(
         messages=[message for n, message in enumerate(messages) if n in kept],
         dropped=[message for n, message in enumerate(messages) if n not in kept],
         tokens=tokens,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from engine.context.blocks import Spoken, line_of
+from engine.context.blocks import SpokenMessage, line_of
 from engine.text import tokens
 from engine.text.dates import day_words, told_words
 
@@ -68,7 +68,7 @@ def read_pieces(stored: Sequence[int]) -> list[MessagePiece]:
     return [MessagePiece._make(stored[at : at + FIELDS]) for at in range(0, len(stored), FIELDS)]
 
 
-def cut_run(run: Sequence[Spoken], count_words: Any) -> list[MessagePiece]:
+def cut_run(run: Sequence[SpokenMessage], count_words: Any) -> list[MessagePiece]:
     """Return the pieces of a block's messages, in order; `engine.context.blocks.render` has their text.
 
     `count_words` counts the words of a text, as an index does.
@@ -108,8 +108,10 @@ def date_words_of(text: str, said_at: datetime) -> set[str]:
 
 
 def show(pieces: Iterable[tuple[MessagePiece, str]], zone: tzinfo = UTC) -> str:
-    """Return the texts of these pieces of a block in order, with a mark for what is left out between them, and the
-    time wherever it is another."""
+    """Return the texts of these pieces of a block in order.
+
+    A mark stands for what is left out between them; the time is given wherever it changes.
+    """
     shown = ""
     before: MessagePiece | None = None
     for piece, text in sorted(pieces, key=lambda each: each[0].start):

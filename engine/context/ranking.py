@@ -121,7 +121,7 @@ pairs'). At 0.1 1,062 and 849, but 1.6 points less of the year's with vectors, a
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionTerms:
     """What a question asks for: its `words`; `weak` ones among them, by which it asks, and `names`; the
     words of `dates`, the most exact first; and the `kinds` of answer it wants (a date, a number)."""
 
@@ -180,7 +180,7 @@ class Ranking(Generic[Key]):
 
 def rank_pieces(
     blocks: Sequence[FoundBlock[Key]],
-    asked: Asked,
+    asked: QuestionTerms,
     conversation: Conversation,
     *,
     is_gated: bool = False,
@@ -219,8 +219,11 @@ def rank_pieces(
 
 
 class _Pieces(Generic[Key]):
-    """The pieces of all blocks in a row, numbered from 0. Each has a slot; where something is left out between two of
-    them, they are too far apart to be neighbours."""
+    """The pieces of all blocks in a row, numbered from 0.
+
+    Each has a slot. Where the conversation between two pieces is missing, their slots are too far apart
+    for neighbours.
+    """
 
     def __init__(self, blocks: Sequence[FoundBlock[Key]]) -> None:
         import numpy as np
@@ -302,7 +305,7 @@ def _said_by_named(pieces: _Pieces[Any], named: Collection[str]) -> "Numbers | f
     return shares
 
 
-def _speakers_called(blocks: Sequence[FoundBlock[Any]], asked: Asked) -> dict[str, str]:
+def _speakers_called(blocks: Sequence[FoundBlock[Any]], asked: QuestionTerms) -> dict[str, str]:
     """Return the speakers that go by names of the question: who is called so by the other, by a name that is
     hardly used else."""
     found = {}
@@ -344,7 +347,7 @@ def _add_up(rows: "Numbers", weights: Iterable[float]) -> "Numbers":
     return total
 
 
-def _weights(asked: Asked, conversation: Conversation) -> dict[str, float]:
+def _weights(asked: QuestionTerms, conversation: Conversation) -> dict[str, float]:
     """Return what each word that somebody said weighs in the ranking."""
     weak = {*asked.weak, *asked.kinds}
     return {
@@ -354,7 +357,7 @@ def _weights(asked: Asked, conversation: Conversation) -> dict[str, float]:
     }
 
 
-def _question_words(asked: Asked, conversation: Conversation) -> QuestionWords:
+def _question_words(asked: QuestionTerms, conversation: Conversation) -> QuestionWords:
     """Return what the gate reckons with: of a date its most exact word, and no kinds of answers."""
     words = [*asked.words, *asked.dates[:1]]
     return QuestionWords(
@@ -394,7 +397,7 @@ def _standing_out(blocks: Sequence[FoundBlock[Any]]) -> "Numbers | None":
     return standing_out
 
 
-def _trust(asked: Asked, conversation: Conversation) -> float:
+def _trust(asked: QuestionTerms, conversation: Conversation) -> float:
     """Return how far shared words speak for a question: less for one about the world, unless it names somebody
     who was named here."""
     is_named = any(conversation.counts.get(name) for name in asked.names)
@@ -413,8 +416,10 @@ def _evidence(
 
 
 def is_related(evidence: Evidence) -> bool:
-    """Whether the best has enough to do with the question for anything to be shown: always, if it asks for one of those
-    who talk here, by name."""
+    """Whether the best match has enough to do with the question for anything to be shown.
+
+    A question that names one of the chat's speakers always has.
+    """
     if evidence.names_speaker:
         return True
     more = MEANING_SHARE * ramp(evidence.margin, *STANDS_OUT)

@@ -18,10 +18,12 @@ ENOUGH_FEATURES: Final = 4
 ENOUGH_ALONE: Final = 2
 ENOUGH_OF_SPEAKER: Final = 1
 LOOK_BACK: Final = 3
-"""A question of fewer words is read with those before it, at most this many. One that points at
-nothing before it ("Why do cats purr?") needs two words less, and one of whoever asks ("Who is my dentist?") a
-single one: what was asked before would only drown it. With three words for the former, 32 of 133 unrelated English
-questions recalled the small talk before them; with two, 13 recall something (`bench/quality`, over REST)."""
+"""A question of fewer than ENOUGH_FEATURES words is read together with up to LOOK_BACK questions before it.
+
+One that points back at nothing ("Why do cats purr?") needs only ENOUGH_ALONE words, and one about the speaker
+("Who is my dentist?") ENOUGH_OF_SPEAKER: earlier questions would only drown it. Of 133 unrelated English questions
+32 recalled the small talk before them with ENOUGH_ALONE = 3, and 13 recall something with 2 (`bench/quality`, over
+REST)."""
 
 _POINTS_BACK = re.compile(
     r"^\W*(?:and|but|or|so|then|also|what about|how about)\b|"

@@ -13,7 +13,7 @@ from engine.history.prompt import TOOL_FAILED
 from engine.messages import Message
 from engine.tool_calls import ToolCall
 
-_Waiting = dict[str, deque[tuple[int, Message]]]
+_WaitingResults = dict[str, deque[tuple[int, Message]]]
 
 
 def pair_calls(messages: Sequence[Message]) -> list[Message]:
@@ -49,15 +49,15 @@ def _reply_key(call: ToolCall, position: int) -> str | int:
     return call.reply_id or position
 
 
-def _results_by_id(messages: Sequence[Message]) -> _Waiting:
-    results: _Waiting = defaultdict(deque)
+def _results_by_id(messages: Sequence[Message]) -> _WaitingResults:
+    results: _WaitingResults = defaultdict(deque)
     for position, message in enumerate(messages):
         if message.role == "tool" and message.tool_call is not None:
             results[message.tool_call.id].append((position, message))
     return results
 
 
-def _take_result(call: ToolCall, position: int, results: _Waiting) -> Message:
+def _take_result(call: ToolCall, position: int, results: _WaitingResults) -> Message:
     waiting = results[call.id]
     while waiting:
         found_at, result = waiting.popleft()

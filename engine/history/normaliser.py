@@ -1,8 +1,8 @@
 """Turn the messages of a chat into the messages that a model provider understands.
 
 A few ordered passes, each from list to list; none reads a clock, a database or a setting, and
-none changes what it is given. What was said is rendered first; prompts are placed when they are known, which may be
-later. Cases: engine/tests/cases/history.json.
+none changes what it is given. What was said is rendered first (`render_history`), and prompts are placed
+once they are known (`place_prompts`). Cases: engine/tests/cases/history.json.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,8 +61,11 @@ class HistoryProfile:
 
 @dataclass(frozen=True, slots=True)
 class RenderedHistory:
-    """What was said, as the provider reads it; and of it what becomes prompt: the texts of `opening` system messages,
-    and the last knowledge."""
+    """What was said, as the provider reads it.
+
+    `opening` are the texts of the system messages that open the chat, `knowledge` the last that was given:
+    both become prompts.
+    """
 
     opening: Sequence[str]
     knowledge: Sequence[str]
@@ -78,8 +81,9 @@ def render_history(
 ) -> RenderedHistory:
     """Return what was said in the chat `messages`, oldest first.
 
-    `history_is_cut` says that messages are missing at the front: then the caller has put the system messages that open
-    the chat into the prompts. Linear in the messages. Raises NoHumanMessage. The passes, in this order:
+    `history_is_cut` says that messages are missing at the front: then the system messages that open the chat
+    are not among `messages`, and the caller has them in its prompts. Takes time linear in the messages.
+    Raises NoHumanMessage. The passes, in this order:
 
     1. Take from the rows what becomes prompt: opening system messages, the last knowledge.
        First, because it depends on where the rows stand among each other, empty ones included.
@@ -113,8 +117,8 @@ def place_prompts(
 ) -> list[ProviderMessage]:
     """Return the request's messages: the history with its prompts where this model wants them.
 
-    `system_prompts` are stable and `volatile` parts vary with time; both in order, empty ones skipped. Neighbours are
-    merged again, since placing makes new ones.
+    `system_prompts` are stable, `volatile` ones vary with time; both stay in order, without empty ones.
+    Neighbours are merged again, since placing makes new ones.
     """
     stable = join_texts([*system_prompts, *history.opening])
     varying = join_texts([*volatile, *history.knowledge])

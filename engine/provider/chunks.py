@@ -1,8 +1,8 @@
 """Gather a reply from the events of a provider's stream (`engine.provider.event_lines`).
 
 Pure: no I/O and no client library. Format:
-https://platform.openai.com/docs/api-reference/chat-streaming. The compatible servers differ in small ways; what is tolerated is said where it is done, everything
-else raises ProviderError("provider_malformed").
+https://platform.openai.com/docs/api-reference/chat-streaming. Compatible servers differ in small ways:
+comments say what is tolerated, and anything else raises ProviderError("provider_malformed").
 """
 
 import json
@@ -14,7 +14,8 @@ from uuid import uuid4
 import orjson
 
 from engine.messages import MessageFields
-from engine.provider.dialects.dialect import Dialect, EventReader, call_pieces
+from engine.provider.dialects.dialect import Dialect, call_pieces
+from engine.provider.dialects.event_reader import EventReader
 from engine.provider.event_lines import DONE
 from engine.provider.faults import fault, fault_of_event, fault_of_list
 from engine.provider.finish_reasons import read_reason

@@ -1,11 +1,11 @@
-"""Ask providers over HTTP with httpx2, over aiohttp: chat models, embedders and speech speak through this.
+"""Send requests to providers over HTTP, with httpx2 over aiohttp: for chat models, embedders and speech.
 
-Deadlines and retries are not made here (`engine.provider.reply` has both), except for the time to connect. Faults
-become ProviderError as docs/architecture.md ("Providers") says. The client costs 17 MB to import, so it is imported
-on first use: importing this module is free.
+Except for the time to connect, deadlines and retries are made by `engine.provider.reply`. Faults become
+ProviderError as docs/architecture.md ("Providers") says. The client takes 17 MB, so it is imported on first
+use: importing this module is free.
 
-Why bodies go out and come back as bytes, and not through the `openai` package (3.52, with the same transport; uvloop,
-CPU of one core), which also holds 12 MB more:
+Bodies are sent and received as bytes. The `openai` package (3.52, with the same transport, uvloop, CPU of one
+core) takes 12 MB more, and:
 
     one chunk, 32 paced streams      43 µs here, 115 µs through its models
     one request of 2 / 50 / 1,000 messages   0.5 / 0.5 / 0.6 ms as bytes, 1.0 / 6.1 / 103 ms through its models

@@ -16,8 +16,8 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MAX_LINE_BYTES = 8_000_000
 """The longest line, and the longest event. A whole answer in one event is far below."""
 MAX_TRIED_BYTES: Final = 4 * MAX_LINE_BYTES
-"""How much of an event is parsed, after each of its lines anew, to see whether it has ended without a blank line: at most 0.2 s
-of CPU. Behind that the blank line must be there."""
+"""How many bytes of an event are parsed to see whether it has ended without a blank line. Each line parses
+the whole event again: at most 0.2 s of CPU. A longer event must end with its blank line."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _PING: Final = b"ping"

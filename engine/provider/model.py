@@ -85,7 +85,7 @@ class ParameterRules:
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """What one model can do; a row of `providers.LanguageModel` without the row."""
+    """What one model can do; a row of `providers.models.LanguageModel` without the row."""
 
     upstream_id: str
     context_tokens: int = 128_000

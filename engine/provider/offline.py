@@ -35,7 +35,7 @@ MAX_QUOTE_CHARS = 400
 MIN_OVERLAP = 0.2
 """Share of the question's words a sentence must hold: below, common words alone match."""
 MIN_OVERLAP_OF_PASSAGE = 0.1
-"""The same in a passage, which a search has already found for this question: one rare word of eight is enough."""
+"""The same in a passage that a search has found for this question: one rare word of eight is enough."""
 
 _SENT_AT = re.compile(r"^\[Sent at [^\]\n]*\]\n", re.MULTILINE)
 _MARK = re.compile(r"^<data-[0-9a-f]{1,64}>\n|\n</data-[0-9a-f]{1,64}>$", re.MULTILINE)

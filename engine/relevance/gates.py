@@ -41,11 +41,11 @@ class Gate:
 class QuestionWords:
     """A question's words, and in how many of all `total` texts each of them is (0: in none).
 
-    `absent` is what a word weighs that no text has, where one that a single text has weighs 1;
-    `absent_pair` the same for two characters of a script without spaces. Such a word ranks nothing, but
-    it says that the question may be about something else. `emphasis` is how much more, or less, than
-    others a word counts. `doubt` is added to the question as if it had so many more words of its usual weight,
-    which nothing holds: of a short question chance holds much.
+    `absent` is the weight of a word that no text has, if one that a single text has weighs 1; `absent_pair` is
+    that of two characters of a script without spaces. Such a word ranks nothing, but it says that the question
+    may be about something else. `emphasis` is how much more, or less, than others a word counts. `doubt` is
+    a number of imagined words, of the question's usual weight, that no text has: texts match much of a short
+    question by chance.
     """
 
     counts: Mapping[str, int]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.context.blocks import Spoken, render
+from engine.context.blocks import SpokenMessage, render
 from engine.context.pieces import (
     FIELDS,
     LEAST_PIECE_CHARS,
@@ -26,15 +26,15 @@ from engine.context.pieces import (
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
-def said(*contents: str, apart: timedelta = timedelta(minutes=1)) -> list[Spoken]:
+def said(*contents: str, apart: timedelta = timedelta(minutes=1)) -> list[SpokenMessage]:
     roles = ("human", "assistant")
     return [
-        Spoken(str(number), roles[number % 2], content, START + number * apart, 1)
+        SpokenMessage(str(number), roles[number % 2], content, START + number * apart, 1)
         for number, content in enumerate(contents)
     ]
 
 
-def cut(run: list[Spoken]) -> list[MessagePiece]:
+def cut(run: list[SpokenMessage]) -> list[MessagePiece]:
     return cut_run(run, lambda text: len(text.split()))
 
 
@@ -89,7 +89,7 @@ def test_another_time_is_told_in_the_readers_zone():
 
 
 def test_calls_have_no_piece_and_the_others_keep_their_places():
-    call = Spoken("1", "tool_call", "", START, 1, "find")
+    call = SpokenMessage("1", "tool_call", "", START, 1, "find")
     run = [said("one")[0], call, said("", "two")[1]]
     assert [piece.message for piece in cut(run)] == [0, 2]
 

@@ -12,9 +12,9 @@ from engine.context.ranking import (
     MEANING_SHARE,
     RELATED,
     STANDS_OUT,
-    Asked,
     Conversation,
     FoundBlock,
+    QuestionTerms,
     Ranking,
     is_related,
     rank_pieces,
@@ -42,7 +42,7 @@ def rank(
     is_gated: bool = False,
     **fields: Any,
 ) -> Ranking[str]:
-    asked = Asked(question.split(), **fields)
+    asked = QuestionTerms(question.split(), **fields)
     counts = {
         word: sum(len(each.places.get(word, ())) for each in blocks) for word in asked.all_words
     }
@@ -146,7 +146,7 @@ def test_scores_fall_and_evidence_is_a_share(said, asked):
 
 
 def test_nothing_is_found_in_nothing():
-    assert rank_pieces([], Asked(["cat"]), Conversation(0, {})) == Ranking()
+    assert rank_pieces([], QuestionTerms(["cat"]), Conversation(0, {})) == Ranking()
 
 
 def spoken(name: str, *lines: tuple[str, str, bool]) -> FoundBlock[str]:

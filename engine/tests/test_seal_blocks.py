@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.context.blocks import (
     SealedBlock,
-    Spoken,
+    SpokenMessage,
     block_hash,
     exchanges,
     render,
@@ -35,15 +35,17 @@ ROLES = [
 
 def spoken(
     number: int, role: str, content: str = "text", tokens: int = 10, label: str = ""
-) -> Spoken:
-    return Spoken(str(number), role, content, START + timedelta(minutes=number), tokens, label)
+) -> SpokenMessage:
+    return SpokenMessage(
+        str(number), role, content, START + timedelta(minutes=number), tokens, label
+    )
 
 
-def conversation(*roles: str) -> list[Spoken]:
+def conversation(*roles: str) -> list[SpokenMessage]:
     return [spoken(number, role) for number, role in enumerate(roles)]
 
 
-def ids(groups: Iterable[list[Spoken]]) -> list[list[str]]:
+def ids(groups: Iterable[list[SpokenMessage]]) -> list[list[str]]:
     return [[message.id for message in group] for group in groups]
 
 

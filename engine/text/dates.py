@@ -41,7 +41,7 @@ _MONTHS: Final = {
     for name in names.split()
 }
 _ALSO_WORDS: Final = frozenset({"may", "march", "mar", "jan", "sep", "dec", "мая", "mai"})
-"""These are words or names as well: alone they are a month after one of _BEFORE_A_MONTH."""
+"""These are also words or names: alone they only are a month after one of _BEFORE_A_MONTH."""
 
 _PREPOSITIONS: Final = "in last this since until till during early late mid by of from every im seit bis letzten в с до"
 _BEFORE_A_MONTH: Final = frozenset(_PREPOSITIONS.split())
@@ -259,7 +259,7 @@ def _find_spelt(text: str, today: date) -> Iterator[_Found]:
         month = _MONTHS.get(token[0].lower())
         if month is None:
             continue
-        before, after = _day_before(tokens, at), _number_at(tokens, at + 1, 31)
+        before, after = _day_before(tokens, at), _day_at(tokens, at + 1)
         first = before if before is not None else at
         last = at
         day = int(tokens[before][0]) if before is not None else None
@@ -341,11 +341,11 @@ def _chinese_number(text: str) -> int:
     return 10 + _CHINESE_NUMBERS[text[1]] if len(text) == 2 else _CHINESE_NUMBERS[text]
 
 
-def _number_at(tokens: list[re.Match[str]], at: int, most: int) -> int | None:
+def _day_at(tokens: list[re.Match[str]], at: int) -> int | None:
     if not 0 <= at < len(tokens) or not tokens[at][0].isdecimal() or len(tokens[at][0]) > 2:
         return None
-    number = int(tokens[at][0])
-    return number if 1 <= number <= most else None
+    day = int(tokens[at][0])
+    return day if 1 <= day <= 31 else None
 
 
 def _day_before(tokens: list[re.Match[str]], at: int) -> int | None:
@@ -353,7 +353,7 @@ def _day_before(tokens: list[re.Match[str]], at: int) -> int | None:
     place = at - 1
     while place >= 0 and tokens[place][0].lower() in _ORDINALS:
         place -= 1
-    return place if _number_at(tokens, place, 31) is not None else None
+    return place if _day_at(tokens, place) is not None else None
 
 
 def _is_ordinal(tokens: list[re.Match[str]], at: int) -> bool:
@@ -367,7 +367,10 @@ def _year_at(tokens: list[re.Match[str]], at: int) -> int | None:
 
 
 def _is_month_alone(tokens: list[re.Match[str]], at: int) -> bool:
-    """Whether a month without a day or year is meant; short names and words of the language only as in "in June"."""
+    """Whether a month without a day or year is meant.
+
+    Short names, and names that are also ordinary words, only count after a preposition ("in May").
+    """
     name = tokens[at][0]
     is_named = at > 0 and tokens[at - 1][0].lower() in _BEFORE_A_MONTH
     if name.lower() in _ALSO_WORDS:

@@ -42,8 +42,10 @@ _CURSOR: Final = re.compile(r"([ab])(\d{1,9})")
 
 
 class ByOrder(NewestFirst):
-    """Pages of a document's chunks, from its beginning. A cursor is the order of the chunk after which (`a`) or
-    before which (`b`) a page lies."""
+    """Pages of a document's chunks, from its beginning.
+
+    A cursor is the order of a chunk, after which (`a`) or before which (`b`) the page lies.
+    """
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         """Return one page, in the order of the document.

@@ -1,10 +1,10 @@
 """Count the words of chunks for full-text search, and pick those of a question.
 
-Words are those of `amber.lib.search.words`, as stems of the chunk's language; a chunk is found by its
-document's name and its headings too. Where a word stands is not kept, only how often it occurs: a lexeme's positions
-are 1, 2, … up to that number, and `occurrences_of` reads it from the `ts_rank` of one word. One
-more lexeme names the library, so that the one GIN index of the table answers for one library as if
-it had an index of its own, however much others hold.
+Words are those of `amber.lib.search.words`, as stems of the chunk's language; a chunk is also found by its
+document's name and its headings. Only how often a word occurs is kept, not where: a lexeme that occurs
+three times has the positions 1, 2 and 3, and `occurrences_of` reads the number from the `ts_rank` of the word
+alone. One more lexeme names the library, so that the table's one GIN index serves each library as if it had
+an index of its own, however much others hold.
 """
 
 import struct

@@ -59,12 +59,12 @@ def write_chunks(rows: Iterable[ChunkRow]) -> Counter[str]:
     languages: Counter[str] = Counter()
     stamp = _INTEGER8.pack((datetime.now(UTC) - _EPOCH) // timedelta(microseconds=1))
     with connection.cursor() as cursor:
-        cursor.execute(_NEW_TABLE)
+        cursor.execute(_NEW_TABLE_SQL)
     # psycopg's cursor itself: Django's wrapper does not translate the errors of a COPY.
     with (
         connection.cursor() as cursor,
         connection.wrap_database_errors,
-        cursor.cursor.copy(_COPY) as copy,
+        cursor.cursor.copy(_COPY_SQL) as copy,
     ):
         copy.write(_HEAD)
         for row in rows:
@@ -73,7 +73,7 @@ def write_chunks(rows: Iterable[ChunkRow]) -> Counter[str]:
             languages[words.language] += 1
         copy.write(_TAIL)
     with connection.cursor() as cursor:
-        cursor.execute(_INSERT)
+        cursor.execute(_INSERT_SQL)
     return languages
 
 
@@ -81,11 +81,11 @@ _COLUMNS: Final = """
     id, created_at, updated_at, organization_id, document_id, library_id, embedding_model_id,
     content, "order", start, "end", page, heading, tokens, vectorized, vector, search
 """
-_NEW_TABLE: Final = """
+_NEW_TABLE_SQL: Final = """
 CREATE TEMPORARY TABLE written_chunk (LIKE libraries_documentchunk) ON COMMIT DROP
 """
-_COPY: Final = f"COPY written_chunk ({_COLUMNS}) FROM STDIN (FORMAT binary)"
-_INSERT: Final = f"""
+_COPY_SQL: Final = f"COPY written_chunk ({_COLUMNS}) FROM STDIN (FORMAT binary)"
+_INSERT_SQL: Final = f"""
 INSERT INTO libraries_documentchunk ({_COLUMNS}) SELECT {_COLUMNS} FROM written_chunk;
 DROP TABLE written_chunk
 """  # noqa: S608  (no value is formatted in)

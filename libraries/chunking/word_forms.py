@@ -69,7 +69,7 @@ def _move_on(library: Library, **changes: UUID | int | None) -> None:
 
 def _batches(document_id: UUID) -> Iterator[Sequence[UUID]]:
     with connection.cursor() as cursor:
-        cursor.execute(_CHUNKS, [document_id])
+        cursor.execute(_CHUNKS_SQL, [document_id])
         ids = [row[0] for row in cursor.fetchall()]
     yield from (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
 
@@ -83,7 +83,7 @@ def _rewrite(library: Library, document: Document, ids: Sequence[UUID]) -> None:
     languages: Counter[str] = Counter()
     changed: dict[UUID, str] = {}
     with connection.cursor() as cursor:
-        cursor.execute(_LOCKED, [list(ids)])
+        cursor.execute(_LOCKED_SQL, [list(ids)])
         for pk, heading, content, model_id, known in cursor.fetchall():
             words = chunk_words(library.pk, document.searched_name, heading or "", content)
             if model_id == library.embedding_model_id:
@@ -91,22 +91,22 @@ def _rewrite(library: Library, document: Document, ids: Sequence[UUID]) -> None:
             if words.counted.keys() != set(known):
                 changed[pk] = tsvector_text(words.counted)
         if changed:
-            cursor.execute(_UPDATE, [list(changed), list(changed.values())])
+            cursor.execute(_UPDATE_SQL, [list(changed), list(changed.values())])
     now = Library.objects.select_for_update(no_key=True).only("languages").get(pk=library.pk)
     now.languages = add_up([now.languages, languages])
     now.save(update_fields=["languages"])
 
 
-_CHUNKS: Final = """
+_CHUNKS_SQL: Final = """
 SELECT id FROM libraries_documentchunk WHERE document_id = %s ORDER BY embedding_model_id, "order"
 """
 
-_LOCKED: Final = """
+_LOCKED_SQL: Final = """
 SELECT id, heading, content, embedding_model_id, tsvector_to_array(search)
 FROM libraries_documentchunk WHERE id = ANY(%s) FOR UPDATE SKIP LOCKED
 """
 
-_UPDATE: Final = """
+_UPDATE_SQL: Final = """
 UPDATE libraries_documentchunk AS c SET search = words.search::tsvector
 FROM unnest(%s::uuid[], %s::text[]) AS words (id, search) WHERE c.id = words.id
 """

@@ -197,12 +197,12 @@ def _record_usage(payer: _Payer, call: _Call) -> None:
     )
 
 
-_READ: Final = """
+_READ_SQL: Final = """
 SELECT text_md5, halfvec_send(vector) FROM libraries_embedding
 WHERE organization_id = %s AND embedding_model_id = %s AND text_md5 = ANY(%s)
 """
 
-_KEEP: Final = """
+_KEEP_SQL: Final = """
 INSERT INTO libraries_embedding
     (id, created_at, updated_at, organization_id, embedding_model_id, text_md5, vector)
 SELECT id, now(), now(), %s, %s, text_md5, vector
@@ -211,7 +211,7 @@ ON CONFLICT DO NOTHING
 """
 
 
-_FORGET: Final = """
+_FORGET_SQL: Final = """
 DELETE FROM libraries_embedding
 WHERE organization_id = %s AND text_md5 = ANY(%s)
   AND embedding_model_id IN (SELECT id FROM providers_embeddingmodel)
@@ -222,7 +222,7 @@ def forget_texts(texts: Iterable[str], *, organization_id: UUID) -> None:
     """Delete the cached vectors of these texts, for deletions that must leave nothing behind."""
     keys = [_md5(text) for text in texts]
     with connection.cursor() as cursor:
-        cursor.execute(_FORGET, [organization_id, keys])
+        cursor.execute(_FORGET_SQL, [organization_id, keys])
 
 
 def _store_vectors(payer: _Payer, call: _Call) -> None:
@@ -231,13 +231,13 @@ def _store_vectors(payer: _Payer, call: _Call) -> None:
     keys = list(call.texts)
     ids = [new_id() for _ in keys]
     with connection.cursor() as cursor:
-        cursor.execute(_KEEP, [payer.organization_id, payer.model.pk, ids, keys, vectors])
+        cursor.execute(_KEEP_SQL, [payer.organization_id, payer.model.pk, ids, keys, vectors])
 
 
 def _read_cached(payer: _Payer, keys: Sequence[str]) -> "Known":
     """Read the cached vectors by key, one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_READ, [payer.organization_id, payer.model.pk, list(set(keys))])
+        cursor.execute(_READ_SQL, [payer.organization_id, payer.model.pk, list(set(keys))])
         return {key: vector_of(sent) for key, sent in cursor}
 
 

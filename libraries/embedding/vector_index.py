@@ -47,7 +47,7 @@ def index_name(model_id: UUID) -> str:
 def rows_indexed(model: EmbeddingModel) -> int:
     """Estimate how many chunks the model's index holds; 0 if there is no usable one."""
     with connection.cursor() as cursor:
-        cursor.execute(_ROWS, [index_name(model.pk)])
+        cursor.execute(_ROWS_SQL, [index_name(model.pk)])
         found: tuple[float] | None = cursor.fetchone()
     return int(max(0.0, found[0])) if found else 0
 
@@ -115,7 +115,7 @@ def _drop_index(name: str) -> None:
 def _list_indexes() -> list[tuple[str, bool]]:
     """Return (name, is usable) of all indexes that this module made."""
     with connection.cursor() as cursor:
-        cursor.execute(_INDEXES, [_PREFIX + "%"])
+        cursor.execute(_INDEXES_SQL, [_PREFIX + "%"])
         return list(cursor.fetchall())
 
 
@@ -140,12 +140,12 @@ def _try_lock() -> Iterator[bool]:
         guard.close()
 
 
-_INDEXES: Final = """
+_INDEXES_SQL: Final = """
 SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 WHERE indrelid = 'libraries_documentchunk'::regclass AND relname LIKE %s
 """
 
-_ROWS: Final = """
+_ROWS_SQL: Final = """
 SELECT reltuples FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 WHERE indexrelid = to_regclass(%s) AND indisvalid
 """

@@ -62,8 +62,11 @@ class MoveReport:
 
 
 def is_one_place(old: FileStorage, current: FileStorage) -> bool:
-    """Return whether a file of the current storage is in the old one, too, whatever their addresses look like: then
-    what is erased there is lost. Raises OSError."""
+    """Return whether both storages are the same place, whatever their addresses look like.
+
+    A file written to the current one is looked for in the old one. If it is there, erasing the old
+    storage would lose everything. Raises OSError.
+    """
     name = current.save(random_path(), StoredBytes(io.BytesIO(b"where is this?")))
     try:
         return _size(old, name) is not None
@@ -99,7 +102,7 @@ def _for_each_file(
 
 
 def _batches() -> Iterator[list[NamedFile]]:
-    """Read the rows by their ids, which grow: files that come meanwhile are at the end."""
+    """Read the rows in the order of their ids, which grow: files that are added meanwhile come last."""
     last = None
     while True:
         rows = File.objects.order_by("pk").values_list("pk", "path", "size", "file_hash")

@@ -1,10 +1,9 @@
 """Read the text of files that people give to chats, once, and keep it with the file.
 
-PDF and Office files go through the parsers of libraries, confined as there; sound is written down by
-the provider's transcription model. It is done in the background after an upload; a turn that comes
-first does it itself (`read_files`), so that a lost message costs nothing but that turn's time. Why
-there is no text is a sentence, for people and for models; it is not tried again where the file
-itself is the reason.
+PDF and Office files go through the same confined parsers as documents; speech is transcribed by the
+provider's model. That is done in the background after an upload. A turn that needs the text before does
+it itself (`read_files`), so that a lost message only costs that turn time. If there is no text, a
+sentence says why, for people and for models. It is not tried again if the file itself is the reason.
 
 Parsers and the provider's client are loaded with the first file.
 """
@@ -12,7 +11,7 @@ Parsers and the provider's client are loaded with the first file.
 import asyncio
 import time
 from collections.abc import Iterable
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import structlog
 from django.utils import timezone
@@ -24,6 +23,9 @@ from libraries.files.content import HEAD_BYTES
 from libraries.files.payload import Payload
 from libraries.files.storage import seekable_bytes
 from libraries.models import File
+
+if TYPE_CHECKING:
+    from engine.provider.transcription import OpenAITranscription
 
 logger = structlog.get_logger(__name__)
 
@@ -102,15 +104,24 @@ def _parse(file: File, data: IO[bytes]) -> str:
 
 def _transcribe(file: File, data: bytes) -> str:
     """Return what is said in the sound. One provider call, one query, one row of the ledger."""
-    from amber.lib.workers.thread_bridge import run_on_loop
-    from engine.provider.model import ProviderError
     from providers import registry
-    from providers.usage import ledger
 
     transcription = registry.engine_transcription()
-    suffix, mime_type = audio_kind(data) or ("", "")
     if transcription is None:
         raise NotReadable(NO_TRANSCRIPTION, is_final=False)
+    text = _ask_provider(transcription, file, data)
+    if not text.strip():
+        raise NotReadable(NOTHING_SAID, is_final=True)
+    return text.replace("\0", "")
+
+
+def _ask_provider(transcription: "OpenAITranscription", file: File, data: bytes) -> str:
+    """Return the provider's text, and record the call whatever became of it. Raises NotReadable."""
+    from amber.lib.workers.thread_bridge import run_on_loop
+    from engine.provider.model import ProviderError
+    from providers.usage import ledger
+
+    suffix, mime_type = audio_kind(data) or ("", "")
 
     async def transcribe(_: object) -> str:
         async with asyncio.timeout(TRANSCRIPTION_SECONDS):
@@ -121,6 +132,7 @@ def _transcribe(file: File, data: bytes) -> str:
     try:
         text = run_on_loop(transcribe)
         outcome = "ok"
+        return text
     except ProviderError as error:
         outcome = error.code
         logger.warning("file_not_transcribed", file_id=str(file.pk), reason=error.message)
@@ -139,6 +151,3 @@ def _transcribe(file: File, data: bytes) -> str:
             latency_ms=round((time.monotonic() - started) * 1_000),
             outcome=outcome,
         )
-    if not text.strip():
-        raise NotReadable(NOTHING_SAID, is_final=True)
-    return text.replace("\0", "")

@@ -21,7 +21,8 @@ logger = structlog.get_logger(__name__)
 def file_response(request: HttpRequest, file: File, *, inline: bool = False) -> HttpResponseBase:
     """Answer 200 with the bytes (without them for HEAD), 304 or 412.
 
-    `inline` counts for images only. Raises Missing if the storage has lost the bytes, Unavailable if it cannot be reached.
+    `inline` only applies to images. Raises Missing if the storage has lost the bytes, and Unavailable if it
+    cannot be reached.
     """
     headers = _headers(file, inline=inline)
     head = HttpResponse(headers=headers)

@@ -5,8 +5,6 @@ that then failed is deleted at once; only a process that dies in between leaves 
 refers to.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
@@ -16,7 +14,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
-from amber.lib.errors import AmberError
+from amber.lib.errors import blame_field
 from amber.lib.secrets import sha256_hex
 from libraries.files.content import Content, read_content
 from libraries.files.names import clean_name
@@ -44,7 +42,7 @@ def store_upload(
     reached), and Conflict for a principal who has `at_most` files already.
     """
     name = clean_name(name)
-    with _blame_field("file"):
+    with blame_field("file"):
         content = read_content(name, data)
     file = _build_file(principal, content, name=name, expired_at=expired_at)
     return _store_file(file, principal, claim=claim, at_most=at_most)
@@ -57,7 +55,7 @@ def store_from_url(
 
     Raises as `store_upload`, UnsafeAddress, and Invalid for an address that gives no file.
     """
-    with _blame_field("url"):
+    with blame_field("url"):
         fetched = fetch_url(url)
         content = read_content(fetched.name, fetched.data)
     file = _build_file(principal, content, name=fetched.name)
@@ -122,13 +120,3 @@ def save_file(file: File, principal: Principal) -> None:
     file.save(force_insert=True)
     if file.is_waiting:
         transaction.on_commit(partial(enqueue_reading, file.pk, principal.tenant))
-
-
-@contextmanager
-def _blame_field(field: str) -> Iterator[None]:
-    """Blame this field of the request for errors raised inside."""
-    try:
-        yield
-    except AmberError as error:
-        error.fields = error.fields or {field: [error.message]}
-        raise

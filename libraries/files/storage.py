@@ -9,7 +9,7 @@ image code nor the HTTP client, so that workers can delete files.
 import secrets
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -43,7 +43,7 @@ NOT_READ: Final = (
 SPOOLED_BYTES: Final = 1_048_576
 """Of a file that is copied from a bucket, what may be in memory; the rest is on the disk."""
 ORPHAN_AGE: Final = timedelta(days=1)
-"""Bytes are written before their row: those without one may be of an upload that is going on."""
+"""How old bytes without a row must be to be erased: younger ones may belong to an upload under way."""
 FOLDERS: Final = 256
 ORPHANS_EVERY_SECONDS: Final = 600
 
@@ -63,17 +63,16 @@ def delete_files(files: QuerySet[File]) -> int:
     their cascade would leave the bytes.
     """
     rows = files.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
-    paths = dict(rows.values_list("pk", "path")[:DELETED_AT_ONCE])
-    File.objects.filter(pk__in=paths).delete()
-    for path in paths.values():
-        transaction.on_commit(partial(erase_bytes, path))
-    return len(paths)
+    return _remove(dict(rows.values_list("pk", "path")[:DELETED_AT_ONCE]))
 
 
-def drop_files(ids: Collection[UUID]) -> int:
+def remove_files(files: QuerySet[File]) -> int:
     """Delete these in the caller's transaction, and their bytes after it; return their number."""
-    rows = File.objects.filter(pk__in=ids).select_for_update().order_by("pk")
-    paths = dict(rows.values_list("pk", "path"))
+    rows = files.select_for_update(of=("self",)).order_by("pk")
+    return _remove(dict(rows.values_list("pk", "path")))
+
+
+def _remove(paths: Mapping[UUID, str]) -> int:
     File.objects.filter(pk__in=paths).delete()
     for path in paths.values():
         transaction.on_commit(partial(erase_bytes, path))

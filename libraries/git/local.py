@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 from libraries.git.fetching import CommitChoice, FetchedPack, GitRefused, NothingHere
 from libraries.git.globs import selector
 from libraries.git.packs import PathFilter, RepositoryFile
-from libraries.git.readable import Skipped, is_safe_path, reason_to_skip
+from libraries.git.readable import SkipReason, is_safe_path, reason_to_skip
 
 
 class FolderReader:
@@ -40,13 +40,13 @@ class FolderReader:
             for name in sorted(files):
                 yield Path(parent, name)
 
-    def _inspect(self, path: Path, name: str) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: Path, name: str) -> tuple[SkipReason | None, bytes]:
         if not is_safe_path(name):
-            return Skipped.UNSAFE_PATH, b""
+            return SkipReason.UNSAFE_PATH, b""
         if path.is_symlink() or not path.is_file():
-            return Skipped.LINK, b""
+            return SkipReason.LINK, b""
         if path.stat().st_size > self._max_file_bytes:
-            return Skipped.TOO_LARGE, b""
+            return SkipReason.TOO_LARGE, b""
         data = path.read_bytes()
         return reason_to_skip(name, data), data
 

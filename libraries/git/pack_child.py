@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Final
 
 from libraries.git.globs import selector
-from libraries.git.readable import Skipped, is_safe_path, reason_to_skip
+from libraries.git.readable import SkipReason, is_safe_path, reason_to_skip
 from libraries.parsing.confinement import ParserLimits, allow_one_document, confine
 from libraries.parsing.frames import frame, read_frame
 
@@ -31,7 +31,7 @@ TOO_MANY: Final = (
 )
 
 
-class _Refused(Exception):
+class _PackRefusal(Exception):
     pass
 
 
@@ -51,7 +51,7 @@ class _Tree:
         for each in PackInflater.for_pack_data(data):
             unpacked_bytes += each.raw_length()
             if unpacked_bytes > MAX_UNPACKED_BYTES:
-                raise _Refused(TOO_LARGE)
+                raise _PackRefusal(TOO_LARGE)
             if isinstance(each, Tree):
                 self._trees[each.id] = list(each.iteritems())
             elif isinstance(each, Blob):
@@ -62,19 +62,19 @@ class _Tree:
                 self._commits[each.id] = each.object[1]
 
     def commit_and_root(self, name: str) -> tuple[str, bytes]:
-        """Return the commit that this name or tag leads to, and its tree. Raises _Refused."""
+        """Return the commit that this name or tag leads to, and its tree. Raises _PackRefusal."""
         found = name.encode()
         for _ in range(MAX_DEPTH):
             leads_to = self._commits.get(found, b"")
             if leads_to in self._trees:
                 return found.decode(), leads_to
             found = leads_to
-        raise _Refused(DAMAGED)
+        raise _PackRefusal(DAMAGED)
 
     def walk(self, tree: bytes, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-        """Yield paths and their entries, in Git's order. Raises _Refused."""
+        """Yield paths and their entries, in Git's order. Raises _PackRefusal."""
         if depth > MAX_DEPTH or tree not in self._trees:
-            raise _Refused(DAMAGED)
+            raise _PackRefusal(DAMAGED)
         for entry in self._trees[tree]:
             path = prefix + entry.path.decode("utf-8", "backslashreplace")
             if stat.S_ISDIR(entry.mode):
@@ -100,7 +100,7 @@ class _PackUnpacker:
         self.skipped: Counter[str] = Counter()
 
     def files(self) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield headers and contents; unchanged files come without content. Raises _Refused."""
+        """Yield headers and contents; unchanged files come without content. Raises _PackRefusal."""
         count = 0
         for path, entry in self._tree.walk(self._root):
             if not self._is_meant(path):
@@ -110,7 +110,7 @@ class _PackUnpacker:
                 continue
             count += 1
             if count > MAX_FILES:
-                raise _Refused(TOO_MANY)
+                raise _PackRefusal(TOO_MANY)
             is_same = self._known.get(path) == hashlib.sha256(data).hexdigest()
             yield {"path": path, "is_same": is_same}, b"" if is_same else data
 
@@ -121,16 +121,16 @@ class _PackUnpacker:
             self.skipped[reason.value] += 1
         return data if reason is None else None
 
-    def _inspect(self, path: str, entry: Any) -> tuple[Skipped | None, bytes]:
+    def _inspect(self, path: str, entry: Any) -> tuple[SkipReason | None, bytes]:
         if not is_safe_path(path):
-            return Skipped.UNSAFE_PATH, b""
+            return SkipReason.UNSAFE_PATH, b""
         if stat.S_ISLNK(entry.mode):
-            return Skipped.LINK, b""
+            return SkipReason.LINK, b""
         if not stat.S_ISREG(entry.mode):
-            return Skipped.SUBMODULE, b""
+            return SkipReason.SUBMODULE, b""
         data = self._tree.content(entry.sha)
         if data is None or len(data) > self._max_file_bytes:
-            return Skipped.TOO_LARGE, b""
+            return SkipReason.TOO_LARGE, b""
         return reason_to_skip(path, data), data
 
 
@@ -153,7 +153,7 @@ def _answer(replies: BinaryIO, request: dict[str, Any], pack: bytes) -> None:
         for header, data in reader.files():
             replies.writelines(frame(header, data))
         last: dict[str, Any] = {"skipped": dict(reader.skipped), "commit": reader.commit}
-    except _Refused as refusal:
+    except _PackRefusal as refusal:
         last = {"refused": str(refusal)}
     replies.writelines(frame(last, b""))
     replies.flush()

@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, field
 from typing import BinaryIO, Final
 
 from libraries.git.fetching import FetchedPack, GitRefused
+from libraries.git.pack_child import DAMAGED
 from libraries.parsing.child_process import TOO_BIG, TOO_SLOW, ChildEnded, ChildProcess, verdict
 from libraries.parsing.confinement import ParserLimits
 from libraries.parsing.result import Unreadable
 
 UNPACK_LIMITS: Final = ParserLimits(cpu_seconds=120, wall_seconds=600)
-"""Pure Python unpacks about 10 MB a second. The wall time includes storing the files."""
+"""Enough to unpack in pure Python, at 10 MB a second, and to store the files meanwhile."""
 COMMAND: Final = ("-m", "libraries.git.pack_child")
-DAMAGED: Final = "The repository's server sent a damaged pack."
 TOO_MUCH: Final = "The repository is too large to be unpacked. Name the wanted files by `include`."
 _PIECE_BYTES: Final = 1_048_576
 

@@ -14,7 +14,9 @@ _LOOKED_AT_BYTES: Final = 8_000
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-class Skipped(StrEnum):
+class SkipReason(StrEnum):
+    """Why a file of a tree becomes no document."""
+
     BINARY = "binary"
     EMPTY = "empty"
     LINK = "link"
@@ -23,20 +25,20 @@ class Skipped(StrEnum):
     UNSAFE_PATH = "unsafe_path"
 
 
-def reason_to_skip(path: str, data: bytes) -> Skipped | None:
+def reason_to_skip(path: str, data: bytes) -> SkipReason | None:
     """Return why a file is no document; None for text of any kind, PDFs and Office files."""
     if not data.strip():
-        return Skipped.EMPTY
+        return SkipReason.EMPTY
     if is_zip(data):
-        return None if PurePosixPath(path).suffix.lower() in _OFFICE else Skipped.BINARY
+        return None if PurePosixPath(path).suffix.lower() in _OFFICE else SkipReason.BINARY
     try:
         if binary_kind(data) is not None:
             return None
     except Unreadable:
-        return Skipped.BINARY
+        return SkipReason.BINARY
     if data.startswith(_WIDE_MARKS):
         return None
-    return Skipped.BINARY if b"\0" in data[:_LOOKED_AT_BYTES] else None
+    return SkipReason.BINARY if b"\0" in data[:_LOOKED_AT_BYTES] else None
 
 
 def is_safe_path(path: str) -> bool:

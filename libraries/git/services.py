@@ -5,7 +5,6 @@ another one is given.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from amber.lib.database.lease import NO_WORKER, QUEUED, RUNNING
 from amber.lib.errors import Conflict
 from amber.lib.secrets import encrypt_column
 from libraries.git.fetching import check_git_url
-from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import DocumentStatus, Library, Repository
 from libraries.queue import enqueue_erasure, enqueue_imports
 from libraries.wire import repository_wire
@@ -54,7 +53,7 @@ def start_import(
             repository = _get_or_build_row(library, git_url, ref)
             _queue(repository, changes, token)
             settle(claim, status=202, answer=repository_wire(repository))
-            transaction.on_commit(partial(enqueue_imports))
+            transaction.on_commit(enqueue_imports)
     except IntegrityError:
         raise Conflict(UNDER_WAY) from None  # two asked for a new one at once
     return repository
@@ -73,7 +72,7 @@ def delete_import(repository: Repository) -> None:
     """End an import and hide it; its documents are deleted in the background."""
     _end_now(repository)
     Repository.objects.filter(pk=repository.pk).update(deleted_at=Now(), token_sealed="")
-    transaction.on_commit(partial(enqueue_erasure))
+    transaction.on_commit(enqueue_erasure)
 
 
 def _end_now(repository: Repository) -> None:
@@ -106,7 +105,7 @@ def _get_or_build_row(library: Library, git_url: str, ref: str) -> Repository:
 
 
 def _queue(repository: Repository, changes: Mapping[str, Any], token: str | None) -> None:
-    columns = {name: value for name, value in AFRESH.items() if name != "cancel_requested_at"}
+    columns = {name: value for name, value in QUEUED_ANEW.items() if name != "cancel_requested_at"}
     for name, value in {**columns, **changes, "progress": {}}.items():
         setattr(repository, name, value)
     if token is not None:

@@ -85,7 +85,7 @@ def is_anything_waiting() -> bool:
 
 
 # One index probe an organization (index document_queue), whatever the length of its queue.
-_WAITING: Final = """
+_WAITING_SQL: Final = """
 WITH RECURSIVE waiting AS (
     (SELECT organization_id FROM libraries_document
      WHERE status = 'queued' ORDER BY organization_id LIMIT 1)
@@ -117,7 +117,7 @@ ORDER BY 2, oldest.created_at
 def _order_organizations(resting: Sequence[UUID]) -> list[UUID]:
     """Return the organizations whose documents wait, in the order in which they are served."""
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"resting": list(resting)})
+        cursor.execute(_WAITING_SQL, {"resting": list(resting)})
         waiting = cursor.fetchall()
     with _lock:
         for gone in set(_served) - {organization_id for organization_id, _ in waiting}:
@@ -203,11 +203,11 @@ def _load_batch(ids: list[UUID]) -> Batch:
     return Batch(library, wanted, documents)
 
 
-def belongs_together(batch: Batch) -> bool:
-    """Return whether the library is the tenant's under whom this is called; read the files again.
+def reread_as_tenant(batch: Batch) -> bool:
+    """Read the documents' files again as the tenant; return False if the library is not the tenant's.
 
-    A claim sees all tenants' rows, so that what a document refers to could be another's. Two
-    queries.
+    A claim sees the rows of all tenants, so a document could refer to a library or a file of
+    another one. Two queries.
     """
     ids = [document.file_id for document in batch.documents if document.file_id]
     files = File.objects.in_bulk(ids)

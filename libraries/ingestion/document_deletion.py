@@ -22,6 +22,6 @@ def remove_document(document_id: UUID, *, library_id: UUID) -> None:
     removed, _ = chunks.filter(embedding_model_id=library.embedding_model_id).delete()
     chunks.delete()
     Document.objects.filter(pk=document_id).delete()
-    intake.delete_document_files([file_id])
+    intake.remove_document_files([file_id])
     library.chunk_count = max(0, library.chunk_count - removed)
     library.save(update_fields=["chunk_count"])

@@ -15,7 +15,7 @@ from accounts.tenancy.idempotency import settle
 from amber.lib.database.rows import save_changes
 from libraries.ingestion import intake
 from libraries.ingestion.document_deletion import remove_document
-from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.ingestion.intake import DocumentSource, IntakeResult, PlacedDocument
 from libraries.models import Document, DocumentStatus, Library
 from libraries.queue import enqueue_ingestion
@@ -29,7 +29,7 @@ def add_document(
 
     Raises TooLarge, Invalid, Unavailable.
     """
-    return intake.put(library, given, also=partial(answer, claim))
+    return intake.put(library, given, also=partial(settle_and_enqueue, claim))
 
 
 def status_of(placed: PlacedDocument) -> int:
@@ -54,8 +54,8 @@ def retry_document(document: Document) -> Document:
         pk=document.pk,
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED, DocumentStatus.QUEUED],
     )
-    waiting.update(**AFRESH, updated_at=Now())
-    transaction.on_commit(partial(enqueue_ingestion))
+    waiting.update(**QUEUED_ANEW, updated_at=Now())
+    transaction.on_commit(enqueue_ingestion)
     return _reload(document)
 
 
@@ -80,14 +80,14 @@ def delete_document(document: Document) -> None:
     remove_document(document.pk, library_id=document.library_id)
 
 
-def answer(claim: IdempotencyRecord | None, placed: PlacedDocument) -> None:
-    """Settle the idempotency claim; ingestion is enqueued when the transaction commits."""
+def settle_and_enqueue(claim: IdempotencyRecord | None, placed: PlacedDocument) -> None:
+    """Settle the idempotency claim, and enqueue ingestion when the transaction commits."""
     settle(claim, status=status_of(placed), answer=document_wire(placed.document))
-    transaction.on_commit(partial(enqueue_ingestion))
+    transaction.on_commit(enqueue_ingestion)
 
 
 def _reload(document: Document) -> Document:
-    loaded = document.get_deferred_fields()
-    fields = [f.attname for f in document._meta.concrete_fields if f.attname not in loaded]
+    deferred = document.get_deferred_fields()
+    fields = [f.attname for f in document._meta.concrete_fields if f.attname not in deferred]
     document.refresh_from_db(fields=fields)
     return document

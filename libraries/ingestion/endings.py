@@ -19,7 +19,7 @@ WORKER_LOST: Final = (
 )
 INTERNAL: Final = "An internal error occurred with this document. The worker's log has the details."
 
-AFRESH: Final[dict[str, Any]] = {
+QUEUED_ANEW: Final[dict[str, Any]] = {
     **NO_WORKER,
     "status": DocumentStatus.QUEUED,
     "ended_at": None,

@@ -34,7 +34,7 @@ LONGEST_REST_SECONDS: Final = 60.0
 """For the other documents of the model: one of them finds out whether the provider is back."""
 
 
-def work(worker: Worker, *, seconds: float) -> bool:
+def index_waiting(worker: Worker, *, seconds: float) -> bool:
     """Index waiting documents for about so long. Return whether there may be more."""
     deadline = time.monotonic() + seconds
     while not worker.is_draining and time.monotonic() < deadline:
@@ -43,8 +43,8 @@ def work(worker: Worker, *, seconds: float) -> bool:
         if batch is None:
             return False
         with as_tenant(Tenant(batch.documents[0].organization_id, is_whole=True)):
-            if claims.belongs_together(batch):
-                run(batch)
+            if claims.reread_as_tenant(batch):
+                index_batch(batch)
             else:
                 _refuse(batch)
     return True
@@ -59,7 +59,7 @@ def _refuse(batch: Batch) -> None:
 
 
 @trace(names.INDEX)
-def run(batch: Batch) -> None:
+def index_batch(batch: Batch) -> None:
     """Work on claimed documents until each is ready, has ended, or waits again.
 
     Without Postgres nothing can be written: the leases run out, and the documents are taken again.
@@ -75,7 +75,7 @@ def run(batch: Batch) -> None:
         with structlog.contextvars.bound_contextvars(
             organization_id=str(batch.library.organization_id), library_id=str(batch.library.pk)
         ):
-            _run(batch)
+            _run_together(batch)
     except (OperationalError, InterfaceError) as exc:
         logger.warning("documents_lost_postgres", reason=type(exc).__name__)
     finally:
@@ -83,7 +83,7 @@ def run(batch: Batch) -> None:
         release_connections()
 
 
-def _run(batch: Batch) -> None:
+def _run_together(batch: Batch) -> None:
     """Take the batch through its stages; if it fails together, its documents are tried one by one.
 
     So the fault of one document does not become the others'.
@@ -134,5 +134,5 @@ def _run_one_by_one(batch: Batch) -> bool:
     if len(batch.documents) < 2:
         return False
     for document in batch.documents:
-        _run(Batch(batch.library, batch.models, [document]))
+        _run_together(Batch(batch.library, batch.models, [document]))
     return True

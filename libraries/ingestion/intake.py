@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,8 +26,8 @@ from amber.lib.errors import Conflict, Invalid, TooLarge
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
 from libraries.files.payload import Payload
-from libraries.files.storage import erase_bytes
-from libraries.ingestion.endings import AFRESH
+from libraries.files.storage import erase_bytes, remove_files
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, File, Library
 
 _IMAGES: Final = re.compile(
@@ -214,7 +213,7 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
     file.save(force_insert=True)
     old_file_id = document.file_id
     changes: dict[str, Any] = {
-        **AFRESH,
+        **QUEUED_ANEW,
         "file": file,
         "name": clean_name(given.name),
         "source": given.source,
@@ -228,27 +227,22 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
     if not _has_chunks(document):
         changes |= {"text": None, "pages": []}
     save_changes(document, changes)
-    delete_document_files([old_file_id])
+    remove_document_files([old_file_id])
 
 
 def _try_again(document: Document) -> None:
     if document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
-        save_changes(document, dict(AFRESH))
+        save_changes(document, dict(QUEUED_ANEW))
 
 
 def _has_chunks(document: Document) -> bool:
     return DocumentChunk.objects.filter(document=document).exists()
 
 
-def delete_document_files(file_ids: list[UUID | None]) -> None:
-    """Delete documents' own files: rows now, bytes after the commit.
+def remove_document_files(file_ids: list[UUID | None]) -> None:
+    """Delete documents' own files in the caller's transaction, and their bytes after it.
 
     Only files that belong to nobody are deleted; people's own files stay.
     """
-    files = File.objects.filter(
-        pk__in=[pk for pk in file_ids if pk is not None], user=None, guest_id=None
-    )
-    paths = list(files.values_list("path", flat=True))
-    files.delete()
-    for path in paths:
-        transaction.on_commit(partial(erase_bytes, path))
+    ids = [pk for pk in file_ids if pk is not None]
+    remove_files(File.objects.filter(pk__in=ids, user=None, guest_id=None))

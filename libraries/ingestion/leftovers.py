@@ -84,12 +84,12 @@ def _erase_documents(library_id: UUID) -> int:
     rows = Document.objects.filter(library=library_id).order_by("pk").select_for_update()
     found = dict(rows.values_list("pk", "file_id")[:DOCUMENTS_AT_ONCE])
     Document.objects.filter(pk__in=found).delete()
-    intake.delete_document_files(list(found.values()))
+    intake.remove_document_files(list(found.values()))
     return len(found)
 
 
 # Two index probes for each pair of a library and a model it does not use.
-_DROPPED: Final = """
+_DROPPED_SQL: Final = """
 SELECT l.id, m.id FROM libraries_library l CROSS JOIN providers_embeddingmodel m
 WHERE m.id <> l.embedding_model_id AND m.id IS DISTINCT FROM l.next_embedding_model_id
   AND EXISTS (SELECT 1 FROM libraries_documentchunk c
@@ -99,5 +99,5 @@ WHERE m.id <> l.embedding_model_id AND m.id IS DISTINCT FROM l.next_embedding_mo
 
 def _dropped_models() -> list[tuple[UUID, UUID]]:
     with connection.cursor() as cursor:
-        cursor.execute(_DROPPED)
+        cursor.execute(_DROPPED_SQL)
         return list(cursor.fetchall())

@@ -15,7 +15,7 @@ from django.db import connection
 from libraries.ingestion.work import Work
 from libraries.models import DocumentStage
 
-_NOTE: Final = """
+_NOTE_SQL: Final = """
 UPDATE libraries_document d
 SET stage = COALESCE(v.stage, d.stage), progress = v.progress::jsonb, timings = v.timings::jsonb,
     updated_at = now()
@@ -24,7 +24,7 @@ FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[])
 WHERE d.id = v.id AND d.fence = v.fence AND d.status = 'running' AND d.cancel_requested_at IS NULL
 RETURNING d.id
 """
-_READY: Final = """
+_READY_SQL: Final = """
 UPDATE libraries_document d
 SET stage = 'ready', status = 'ready', progress = v.progress::jsonb, timings = v.timings::jsonb,
     error = '', worker = '', lease_until = NULL, ended_at = clock_timestamp(),
@@ -32,12 +32,12 @@ SET stage = 'ready', status = 'ready', progress = v.progress::jsonb, timings = v
 FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS v(id, progress, timings)
 WHERE d.id = v.id
 """
-_CONTENT: Final = """
+_CONTENT_SQL: Final = """
 UPDATE libraries_document d SET text = v.text, pages = v.pages::int[], mime_type = v.mime_type
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS v(id, text, pages, mime_type)
 WHERE d.id = v.id
 """
-_PARSED: Final = """
+_PARSED_SQL: Final = """
 UPDATE libraries_document d
 SET stage = 'parsed', progress = v.progress::jsonb, timings = v.timings::jsonb, updated_at = now(),
     text = v.text, pages = v.pages::int[], mime_type = v.mime_type
@@ -55,7 +55,7 @@ def store_progress(works: Sequence[Work], stage: DocumentStage | None = None) ->
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _NOTE,
+            _NOTE_SQL,
             [
                 [work.document.pk for work in works],
                 [work.document.fence for work in works],
@@ -79,7 +79,7 @@ def store_parsed(works: Sequence[Work]) -> set[UUID]:
         return still
     with connection.cursor() as cursor:
         cursor.execute(
-            _PARSED,
+            _PARSED_SQL,
             [
                 [work.document.pk for work in fresh],
                 [work.document.fence for work in fresh],
@@ -98,7 +98,7 @@ def make_ready(works: Sequence[Work]) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            _READY,
+            _READY_SQL,
             [
                 [work.document.pk for work in works],
                 [_json(work.counts) for work in works],
@@ -108,7 +108,7 @@ def make_ready(works: Sequence[Work]) -> None:
     if replaced := [work for work in works if work.replaces]:
         ids = [work.document.pk for work in replaced]
         with connection.cursor() as cursor:
-            cursor.execute(_CONTENT, [ids, *_content_of(replaced)])
+            cursor.execute(_CONTENT_SQL, [ids, *_content_of(replaced)])
 
 
 def _content_of(works: Sequence[Work]) -> tuple[list[str], list[str], list[str]]:

@@ -67,13 +67,15 @@ def run_stages(batch: Batch) -> None:
         for document in batch.documents:
             endings.make_ready_again(document)
         return
-    _Pass(batch).drive()
+    _BatchRun(batch).drive()
 
 
-class _Pass:
+class _BatchRun:
+    """Takes one batch through the stages. `_works` are the documents that still go on."""
+
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._works = [Work.on(document) for document in batch.documents]
+        self._works = [Work.begin(document) for document in batch.documents]
 
     def drive(self) -> None:
         self._run_stage(DocumentStage.PARSED, self._read)

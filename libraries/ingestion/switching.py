@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from amber.lib.database.lease import QUEUED, RUNNING
-from libraries.ingestion.endings import AFRESH
+from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
 from providers.models import EmbeddingModel
 
@@ -25,7 +25,7 @@ def begin_switch(library: Library, model: EmbeddingModel) -> None:
     library.next_embedding_model = model
     library.save(update_fields=["next_embedding_model", "updated_at"])
     ready = Document.objects.filter(library=library, status=DocumentStatus.READY)
-    ready.update(**AFRESH, updated_at=Now())
+    ready.update(**QUEUED_ANEW, updated_at=Now())
 
 
 def call_off_switch(library: Library) -> None:
@@ -34,7 +34,7 @@ def call_off_switch(library: Library) -> None:
     library.save(update_fields=["next_embedding_model", "updated_at"])
     waiting = Document.objects.filter(library=library, stage=DocumentStage.READY)
     waiting.exclude(status=DocumentStatus.READY).update(
-        **AFRESH | {"status": DocumentStatus.READY, "ended_at": Now(), "updated_at": Now()}
+        **QUEUED_ANEW | {"status": DocumentStatus.READY, "ended_at": Now(), "updated_at": Now()}
     )
 
 

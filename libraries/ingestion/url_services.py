@@ -4,8 +4,7 @@ The address is the document's `source` and says which document it is: added agai
 anew into the same one. What it answered before stays searchable until the new text takes its place.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -13,10 +12,10 @@ from uuid import UUID
 from django.db import transaction
 
 from accounts.models import IdempotencyRecord
-from amber.lib.errors import AmberError, Conflict
+from amber.lib.errors import Conflict, blame_field
 from libraries.files.url_fetching import fetch_url
 from libraries.ingestion import intake
-from libraries.ingestion.document_services import answer
+from libraries.ingestion.document_services import settle_and_enqueue
 from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, Library
 from libraries.queue import enqueue_ingestion
@@ -39,7 +38,7 @@ def add_from_url(
 
     Raises UnsafeAddress, FetchError, TooLarge, Invalid (all name `url`), Unavailable.
     """
-    with _blame_url():
+    with blame_field("url"):
         fetched = fetch_url(url)
         given = DocumentSource(
             name=name or fetched.name,
@@ -52,7 +51,7 @@ def add_from_url(
         )
         intake.check(given)
     into = _find_earlier(library, url) if path is None else None
-    return intake.put(library, given, into=into, also=partial(answer, claim))
+    return intake.put(library, given, into=into, also=partial(settle_and_enqueue, claim))
 
 
 def refresh_document(document: Document) -> PlacedDocument:
@@ -79,13 +78,4 @@ def _find_earlier(library: Library, url: str) -> UUID | None:
 
 
 def _enqueue(_: PlacedDocument) -> None:
-    transaction.on_commit(partial(enqueue_ingestion))
-
-
-@contextmanager
-def _blame_url() -> Iterator[None]:
-    try:
-        yield
-    except AmberError as error:
-        error.fields = error.fields or {"url": [error.message]}
-        raise
+    transaction.on_commit(enqueue_ingestion)

@@ -38,7 +38,7 @@ class Work:
     timings: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def on(cls, document: Document) -> "Work":
+    def begin(cls, document: Document) -> "Work":
         """Begin the work on a document at the stage that earlier attempts reached.
 
         New content of a searchable document is always read from its bytes: until it is published,

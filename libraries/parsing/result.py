@@ -84,7 +84,10 @@ def refuse_long(chars: int) -> None:
         )
 
 
-def refuse_empty(text: str, why: str) -> None:
-    """Raise Unreadable, with `why`, for a text that is only white space."""
+EMPTY: Final = "The document is empty."
+
+
+def refuse_empty(text: str) -> None:
+    """Raise Unreadable for a text that is only white space."""
     if not text or text.isspace():
-        raise Unreadable(why)
+        raise Unreadable(EMPTY)

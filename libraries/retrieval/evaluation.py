@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DEPTHS: Final = (1, 5, 10)
 PASSAGES: Final = MAX_K
-"""How many are asked for, so that enough documents are among them."""
+"""How many passages are asked for, so that they come from enough documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _documents(found: SearchResult, names: Mapping[UUID, str]) -> list[str]:
 
 
 def _names(library: Library, questions: Sequence[JudgedQuestion]) -> dict[UUID, str]:
-    """Return the set's name of each document that it names, by id, path or name."""
+    """Return the set's own name for each document of the library that it names by id, path or name."""
     wanted = {name for question in questions for name in question.grades}
     names: dict[UUID, str] = {}
     rows = Document.objects.filter(library=library).values_list("pk", "path", "name")

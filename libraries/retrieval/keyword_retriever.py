@@ -54,7 +54,7 @@ def search_keywords(scopes: Sequence[SearchScope], query: str) -> KeywordResult:
 
 
 def _comparable(total: int, languages: Mapping[str, int], language: str) -> int:
-    """Return how many of all chunks are in the question's language; all, where it has none."""
+    """Return how many of the chunks are in the question's language; all if it has none."""
     share = languages.get(language, 0) / (sum(languages.values()) or 1)
     return max(1, round(total * share)) if share else total
 
@@ -108,7 +108,7 @@ def _occurrences(ranks: Sequence[float], numbers: Sequence[int]) -> dict[int, in
 
 
 def _shares(counts: _Counts, most: Sequence[float], words: Sequence[AskedWord]) -> list[float]:
-    """Return each word's share of the question: its rarity, if it tells something or none does."""
+    """Return each word's share of the question: its rarity. A word that tells nothing has none, unless no word does."""
     any_tells = any(word.tells for word in words)
     return [
         min(PASSAGES.rarity(held, counts.total), limit)
@@ -156,7 +156,7 @@ FROM chosen CROSS JOIN LATERAL (
 """
 
 
-_FOUND: Final = """SELECT number, id
+_FOUND_SQL: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
 
@@ -166,7 +166,7 @@ def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int)
     forms = [literal for word in words for literal in word.literals]
     queries = [f"({' | '.join(places)}) & ({word.literal})" for word in words]
     sql = _SQL.format(
-        found=" UNION ALL ".join([_FOUND] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
+        found=" UNION ALL ".join([_FOUND_SQL] * len(scopes)), most=MOST_HITS, candidates=CANDIDATES
     )
     within = [
         value

@@ -26,7 +26,7 @@ MAX_JOINED: Final = 6
 """Limit of chunks in one passage: with the usual 200 tokens, two pages."""
 
 LEAST_LOOKED_AT: Final = 15
-"""The fewest chunks whose sentences are looked at: five of them miss a twentieth of what answers."""
+"""Sentences of at least so many chunks are examined: with five, a twentieth of the answers is missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Passage:
     text_rank: int | None
     vector_rank: int | None
     is_filler: bool = False
-    """Whether it is far behind the best, and there because more passages were asked for."""
+    """Whether it is far behind the best, and only included because more passages were asked for."""
 
 
 class FoundDocumentWire(TypedDict):
@@ -147,12 +147,12 @@ def hits_of(
     for start in range(0, len(ranked), at_once):
         part = ranked[start : start + at_once]
         with connection.cursor() as cursor:
-            cursor.execute(_TEXTS, [[each.id for each in part], list(library_ids)])
+            cursor.execute(_TEXTS_SQL, [[each.id for each in part], list(library_ids)])
             texts = {row[0]: ChunkText(*row) for row in cursor.fetchall()}
         yield from (ChunkHit(each, texts[each.id]) for each in part if each.id in texts)
 
 
-_TEXTS: Final = """
+_TEXTS_SQL: Final = """
 SELECT c.id, c.document_id, c.library_id, c.embedding_model_id, c."order", c.start, c."end",
     c.page, c.heading, c.content, d.name, d.path,
     ARRAY(SELECT p FROM unnest(d.pages) AS p WHERE c.page IS NOT NULL AND p > c.start AND p < c."end")
@@ -162,7 +162,7 @@ WHERE c.id = ANY(%s) AND c.library_id = ANY(%s)
 
 
 def chunks_looked_at(count: int) -> int:
-    """Return how many of the best chunks are looked at for this number of passages."""
+    """Return how many of the best chunks are examined to make this number of passages."""
     return max(LEAST_LOOKED_AT, count)
 
 
@@ -195,7 +195,7 @@ def passages_of(
 
 
 def _neighbours(groups: Iterable[list[ChunkHit]], hit: ChunkHit) -> list[ChunkHit] | None:
-    """Return the chunks that this one continues, before or behind; None if there are none."""
+    """Return the group of chunks that this one adjoins, before or behind; None if there is none."""
     for group in groups:
         orders = [other.chunk.order for other in group]
         is_near = min(orders) - 1 <= hit.chunk.order <= max(orders) + 1
@@ -282,11 +282,11 @@ def _read(gaps: Collection[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int]
         return {}
     ids, starts, ends = (list(column) for column in zip(*gaps, strict=True))
     with connection.cursor() as cursor:
-        cursor.execute(_GAPS, [ids, starts, ends])
+        cursor.execute(_GAPS_SQL, [ids, starts, ends])
         return {(pk, start, end): text for pk, start, end, text in cursor.fetchall()}
 
 
-_GAPS: Final = """
+_GAPS_SQL: Final = """
 SELECT d.id, g.start, g.stop, coalesce(substr(d.text, g.start + 1, g.stop - g.start), '')
 FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS g (id, start, stop)
 JOIN libraries_document d ON d.id = g.id

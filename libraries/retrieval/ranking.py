@@ -35,22 +35,22 @@ from engine.relevance.measures import PASSAGES, ramp, standout
 
 K: Final = 2
 FIRST_HITS: Final = 10
-"""Hits of each retriever that are looked at for how far the other agrees."""
+"""How many hits of each retriever are compared with the other's, to see how far they agree."""
 
 COVERAGE: Final = (0.05, 0.2)
-"""Shares of the question's rare words that count as nothing found, and as found."""
+"""Up to the first share of the question's rare words nothing counts as found, from the second on all does."""
 FULL_AGREEMENT: Final = 0.8
 """Two good retrievers never agree wholly: 0.8 to 0.9 where both know the language, 0 where one does
 not."""
 UNDECIDED: Final = 0.2
-"""The first hit may stand out of the second by so much without deciding anything."""
+"""A lead of the first hit over the second that is no larger decides nothing."""
 MEANING_WEIGHT: Final = 1.5
 """Weight of vectors that are trusted wholly, where the words' is 1: they find what the words find
 and more, which words cannot do."""
 LEXICAL_WEIGHT: Final = 0.2
 """Weight of an embedder of hashed words beside words that are counted and weighed exactly."""
 DECIDED_POWER: Final = 3
-"""The vectors' weight falls by this power of what the words left undecided."""
+"""The vectors' weight is multiplied by what the words left undecided, to this power."""
 CHANCE_LIFT, FULL_LIFT = 0.1, 0.7
 """Lifts in a survey: 0 for random vectors, 0.4 for an English embedder on Chinese, 0.7 and more for
 those that know the script."""

@@ -49,7 +49,7 @@ class SearchScope:
 
 
 COUNTED: Final = 20_000
-"""Beyond this the count makes no difference to how search goes about it."""
+"""A larger count changes nothing in how a search is made, so counting stops here."""
 
 
 def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[SearchScope]:

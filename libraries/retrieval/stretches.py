@@ -1,14 +1,14 @@
 """Choose what of the chunks found is shown: the sentences that matter to the question.
 
 Ranking wants a chunk's worth of words; a reader wants the sentences that answer. So the sentences of the
-best chunks are ranked once more, as the messages of a chat are: a word counts for the sentence that has it,
-and less and less for those around. Sentences near to the best one are shown. Then chunks that have none of
-them show one sentence each, as long as there is space; a model is not shown these. A chunk that only
-vectors speak for is shown whole, or less of it the weaker it is, since no word tells where in it the
-answer is.
+best chunks are ranked again, as the messages of a chat are: a word counts for the sentence that has it, and
+less and less for those around. Sentences that score nearly as well as the best one are shown. Chunks that
+have none of these show one sentence each while there is space, but not to a model. Where only vectors speak
+for a chunk, no word tells where in it the answer is: it is shown whole, or less of it the weaker it is.
 
-Sentences are not cut, nor are code, tables and lists, up to PIECE_CHARS; what introduces them (a heading, a line that ends in a
-colon) stays with them. What this does to recall and precision of the text shown is in docs/retrieval.md. Pure.
+Sentences are never cut, nor are code, tables and lists up to PIECE_CHARS; what introduces them (a heading, a
+line that ends in a colon) stays with them. docs/retrieval.md says what this does to recall and precision.
+This module is pure.
 """
 
 from collections import Counter
@@ -25,23 +25,26 @@ from libraries.chunking.text_blocks import BlockKind
 from libraries.chunking.text_pieces import Boundary, Piece, pieces_of
 
 NEARNESS: Final = tuple((2 / 3) ** distance for distance in range(7))
-"""What a word counts in the sentence that has it, and up to six sentences away: as far as a chunk reaches. Compared with
-a stretch of each of the five best chunks, recall and precision of the text shown, mean of six sets: with 0.65 1.1 points
-and 13% higher, with 0.7 1.8 and 8, with 0.75 2.2 and 1."""
+"""What a word counts in the sentence that has it, and up to six sentences away: as far as a chunk reaches.
+
+Recall and precision of the text shown (mean of six sets) above those of one stretch of each of the five best
+chunks, by the factor from one sentence to the next: 0.65: 1.1 points, 13%; 0.7: 1.8 points, 8%; 0.75: 2.2
+points, 1%."""
 
 CHUNK_SHARE: Final = 0.5
-"""How much of a sentence's score depends on how good its chunk is, by the square of its strength. The same with 0.7 0.5
-points and 16% higher, with the third power 0.8 and 13."""
+"""How much of a sentence's score depends on its chunk: by the square of the chunk's strength. Compared in the
+same way, 0.7 gives 0.5 points and 16%, the third power 0.8 points and 13%."""
 
 NEAR_SHARE: Final = 0.4
-"""Sentences with this share of the best one's score are near to it, and shown. Recall and precision of these alone, at most
-twelve passages, of Python's reference, these documents, Cranfield and CMRC: 77.3 / 8.0, 69.0 / 10.8, 72.7 / 8.2,
-92.0 / 18.6. With 0.5 of the best, and around these with 0.4, 1 to 5 points less recall and 3 to 20% more precision; with
-0.35 1 to 2 points more and 8 to 17% less."""
+"""Sentences with this share of the best one's score are shown.
+
+Recall / precision of these alone, in at most twelve passages: Python's reference 77.3 / 8.0, Amber's documents
+69.0 / 10.8, Cranfield 72.7 / 8.2, CMRC 92.0 / 18.6. With 0.5, and 0.4 only around those, recall is 1 to 5 points
+lower and precision 3 to 20% higher; with 0.35 recall is 1 to 2 points higher, precision 8 to 17% lower."""
 
 GAP: Final = 1
-"""So many sentences between two that are shown are shown, too: a mark for what is left out tears more than
-it saves."""
+"""A gap of so many sentences between two that are shown is filled: the mark for an omission would disturb more
+than it saves."""
 
 PIECE_CHARS: Final = 600
 """Sentences, tables, lists and blocks of code up to this length stay whole."""
@@ -50,7 +53,7 @@ POWER: Final = 1.5
 """Of a chunk that vectors found a share is shown: this power of its strength, where the best has 1."""
 
 _GOES_ON: Final = ("；", "…", ":", "：")
-"""How a sentence or line ends that does not end there: what it says follows."""
+"""How a line ends that only introduces what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class _Sentences:
 def choose_stretches(
     runs: Sequence[FoundRun], weights: Mapping[str, float], *, count: int
 ) -> list[Stretch]:
-    """Return at most `count` stretches, in the order of their chunks' ranks: the best chunk's is among them.
+    """Return at most `count` stretches in the order of their chunks' ranks, one of the best chunk among them.
 
     `weights` are of stems, in all forms that texts hold.
     """
@@ -235,8 +238,8 @@ def _stretch(number: int, run: _Sentences, first: int, last: int) -> Stretch:
 def _spans(text: str) -> list[tuple[int, int]]:
     """Cut the text into sentences, rows and lines; lists that are short stay whole.
 
-    A semicolon, at which chunks may end, ends none. A heading, or a line that ends in a colon, goes with what
-    follows.
+    A semicolon ends no sentence, although chunks may end there. A heading, or a line that ends in a colon, goes
+    with what follows.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -250,7 +253,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, start: int, piece: Piece, following: Piece) -> bool:
-    """Whether what begins at `start` and has this piece last must not end there."""
+    """Whether a sentence that begins at `start` must not end with this piece."""
     if piece.kind is BlockKind.HEADING:
         return True
     if following.end - start > PIECE_CHARS or following.kind is BlockKind.HEADING:

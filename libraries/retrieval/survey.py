@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLE: Final = 120
-"""7,140 pairs: random vectors then show a lift of at most 0.1."""
+"""The chunks of a sample: with their 7,140 pairs, random vectors show a lift of at most 0.1."""
 
 LEAST: Final = 20
 """Least chunks of one script; fewer tell nothing."""
@@ -88,11 +88,11 @@ class SurveyResult(NamedTuple):
 def surveys_of(library_ids: Sequence[UUID], model_id: UUID) -> list[SurveyResult]:
     """Return the libraries' surveys of the model they are searched by now. One query."""
     with connection.cursor() as cursor:
-        cursor.execute(_SURVEYED, [list(library_ids), model_id])
+        cursor.execute(_SURVEYED_SQL, [list(library_ids), model_id])
         return [SurveyResult(orjson.loads(lifts), sample) for lifts, sample in cursor.fetchall()]
 
 
-_SURVEYED: Final = """
+_SURVEYED_SQL: Final = """
 SELECT lifts::text, sample FROM libraries_vectorsurvey
 WHERE library_id = ANY(%s) AND embedding_model_id = %s
 """
@@ -143,14 +143,14 @@ def _word_cosines(words: Sequence[Sequence[str]]) -> "NDArray[np.float32]":
 
 _Row = tuple[UUID, str, list[str], bytes]
 
-_SAMPLED: Final = """
+_SAMPLED_SQL: Final = """
 SELECT id, content, tsvector_to_array(search), halfvec_send(vector) FROM libraries_documentchunk
 WHERE library_id = %s AND embedding_model_id = %s ORDER BY md5(id::text) LIMIT %s
 """
 
 
 def _sample_rows(library: Library) -> list[_Row]:
-    """Sample chunks: the same ones each time, as long as there are no others."""
+    """Sample chunks; the same ones each time, while the library has the same chunks."""
     with connection.cursor() as cursor:
-        cursor.execute(_SAMPLED, [library.pk, library.embedding_model_id, SAMPLE])
+        cursor.execute(_SAMPLED_SQL, [library.pk, library.embedding_model_id, SAMPLE])
         return list(cursor.fetchall())

@@ -34,10 +34,10 @@ EXACT_CHUNKS: Final = 3_000
 """Up to so many chunks an exact scan is as fast as the index can be."""
 
 INDEX_COST: Final = 30
-"""A chunk that the index walks past costs as much as so many in an exact scan."""
+"""A chunk visited in the index costs as much as so many in an exact scan."""
 
 MAX_SCANNED: Final = 40_000
-"""`hnsw.max_scan_tuples`: an exact scan takes over where the index has to walk further."""
+"""`hnsw.max_scan_tuples`: if the index would visit more, an exact scan is made instead."""
 
 FIRST_CHUNKS: Final = 100
 """Chunks taken as a sample until a survey has a better one."""
@@ -63,7 +63,7 @@ def prepare_connection() -> None:
 
     JIT would compile statements that take milliseconds.
     """
-    _fetch_rows(_SETTINGS, [])
+    _fetch_rows(_SETTINGS_SQL, [])
 
 
 def find_by_vector(asked: VectorQuery) -> VectorResult:
@@ -108,7 +108,7 @@ def _build_result(
 
 def _compare_all(asked: VectorQuery) -> VectorResult:
     condition, values = condition_of(asked.scope)
-    sql = _COMPARED.format(condition=condition, hits=HITS)
+    sql = _COMPARED_SQL.format(condition=condition, hits=HITS)
     rows = _fetch_rows(sql, [halfvec_text(asked.vector), *values, list(asked.compared)])
     if not rows:
         return VectorResult()
@@ -120,17 +120,19 @@ def _compare_all(asked: VectorQuery) -> VectorResult:
 def _scan_exactly(asked: VectorQuery) -> _Hits:
     condition, values = condition_of(asked.scope)
     vector = halfvec_text(asked.vector)
-    return _fetch_rows(_EXACT.format(condition=condition, hits=HITS), [vector, *values, vector])
+    return _fetch_rows(_EXACT_SQL.format(condition=condition, hits=HITS), [vector, *values, vector])
 
 
 def _search_index(asked: VectorQuery) -> _Hits | None:
-    """Find chunks by the index; None if it did not find as many as there are."""
+    """Find chunks by the index; None if it gave up before it had found enough."""
     scope, vector = asked.scope, halfvec_text(asked.vector)
     condition, values = condition_of(scope)
-    sql = _NEAREST.format(condition=condition, dimensions=int(scope.model.dimensions), hits=HITS)
-    _fetch_rows(_NO_SORTING, ["off"])
+    sql = _NEAREST_SQL.format(
+        condition=condition, dimensions=int(scope.model.dimensions), hits=HITS
+    )
+    _fetch_rows(_NO_SORTING_SQL, ["off"])
     found: _Hits = _fetch_rows(sql, [vector, *values, vector])
-    _fetch_rows(_NO_SORTING, ["on"])
+    _fetch_rows(_NO_SORTING_SQL, ["on"])
     found.sort(key=lambda hit: -hit[1])  # the index gives them in about this order
     return found if len(found) == HITS else None
 
@@ -138,14 +140,14 @@ def _search_index(asked: VectorQuery) -> _Hits | None:
 def _similarities(asked: VectorQuery, ids: Sequence[UUID]) -> dict[UUID, float]:
     """Return the similarities of those chunks that belong to the scope."""
     condition, values = condition_of(asked.scope)
-    sql = _SIMILARITIES.format(condition=condition)
+    sql = _SIMILARITIES_SQL.format(condition=condition)
     return dict(_fetch_rows(sql, [halfvec_text(asked.vector), list(ids), *values]))
 
 
 def _first_chunks(scope: SearchScope) -> list[UUID]:
     """Return some chunks of the scope, until there is a survey, which samples better."""
     condition, values = condition_of(scope)
-    rows = _fetch_rows(_FIRST.format(condition=condition, sample=FIRST_CHUNKS), values)
+    rows = _fetch_rows(_FIRST_SQL.format(condition=condition, sample=FIRST_CHUNKS), values)
     return [row[0] for row in rows]
 
 
@@ -156,7 +158,7 @@ def _fetch_rows(sql: str, values: Sequence[Any]) -> list[Any]:
         return list(cursor.fetchall())
 
 
-_COMPARED: Final = """
+_COMPARED_SQL: Final = """
 WITH compared AS MATERIALIZED (
     SELECT id, 1 - (vector <=> %s::halfvec) AS near FROM libraries_documentchunk WHERE {condition}
 ), crowd AS (
@@ -168,12 +170,12 @@ SELECT id, near, true, crowd.* FROM nearest, crowd
 UNION ALL SELECT id, near, false, crowd.* FROM compared, crowd WHERE id = ANY(%s)
 """
 
-_EXACT: Final = """
+_EXACT_SQL: Final = """
 SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
 WHERE {condition} ORDER BY vector <=> %s::halfvec LIMIT {hits}
 """
 
-_SETTINGS: Final = f"""
+_SETTINGS_SQL: Final = f"""
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.ef_search', '{HITS}', true),
     set_config('hnsw.max_scan_tuples', '{MAX_SCANNED}', true),
@@ -182,18 +184,18 @@ SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
 """
 
 # Not to sort is what makes the planner take the index for a scope of any size.
-_NO_SORTING: Final = "SELECT set_config('enable_sort', %s, true)"
+_NO_SORTING_SQL: Final = "SELECT set_config('enable_sort', %s, true)"
 
-_NEAREST: Final = """
+_NEAREST_SQL: Final = """
 SELECT id, 1 - (vector::halfvec({dimensions}) <=> %s) FROM libraries_documentchunk
 WHERE {condition} ORDER BY vector::halfvec({dimensions}) <=> %s LIMIT {hits}
 """
 
-_SIMILARITIES: Final = """
+_SIMILARITIES_SQL: Final = """
 SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
 WHERE id = ANY(%s) AND {condition}
 """
 
-_FIRST: Final = """
+_FIRST_SQL: Final = """
 SELECT id FROM libraries_documentchunk WHERE {condition} LIMIT {sample}
 """

@@ -58,7 +58,7 @@ def new_document(library: Library, text: str = "", **fields: Any) -> Any:
 
 def ingest(seconds: float = 60) -> None:
     """A worker of this process takes all that waits."""
-    indexing.work(Worker("w1"), seconds=seconds)
+    indexing.index_waiting(Worker("w1"), seconds=seconds)
 
 
 def chunks_of(document: Document, model: EmbeddingModel | None = None) -> list[DocumentChunk]:

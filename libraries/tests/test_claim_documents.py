@@ -124,10 +124,10 @@ def test_500_of_one_organization_hide_nobody_elses_one(alice, mallory):
     library = new_library(alice)
     many = queue(library, 500)
     Document.objects.update(stage=DocumentStage.PARSED, text="A note.")
-    indexing.run(first_batch())
+    indexing.index_batch(first_batch())
     one = new_document(new_library(mallory))
     while Document.objects.get(pk=one.pk).status != DocumentStatus.READY:
-        indexing.run(first_batch())
+        indexing.index_batch(first_batch())
     ready = Document.objects.filter(library=library, status=DocumentStatus.READY)
     assert ready.count() == 48
     assert claimed()[0] in many
@@ -206,7 +206,7 @@ def test_several_threads_index_everything_once(alice, mallory):
 
     def work() -> None:
         try:
-            indexing.work(Worker("w1"), seconds=60)
+            indexing.index_waiting(Worker("w1"), seconds=60)
         finally:
             connections.close_all()
 
@@ -223,13 +223,13 @@ def test_several_threads_index_everything_once(alice, mallory):
 
 def test_a_worker_stops_after_its_slice_and_says_that_there_is_more(alice):
     new_document(new_library(alice))
-    assert indexing.work(Worker("w1"), seconds=0) is True
-    assert indexing.work(Worker("w1"), seconds=60) is False
+    assert indexing.index_waiting(Worker("w1"), seconds=0) is True
+    assert indexing.index_waiting(Worker("w1"), seconds=60) is False
 
 
 def test_a_worker_on_its_way_out_takes_nothing(alice):
     new_document(new_library(alice))
-    assert indexing.work(Worker("w1", is_draining=True), seconds=60) is True
+    assert indexing.index_waiting(Worker("w1", is_draining=True), seconds=60) is True
     assert Document.objects.get().attempt == 0
 
 

@@ -151,7 +151,7 @@ def test_a_worker_that_was_only_slow_writes_nothing(library, monkeypatch):
         sweep.sweep_documents()
         second = claim_batch("w2")
         assert second is not None
-        indexing.run(second)
+        indexing.index_batch(second)
 
     with struck(monkeypatch, STEPS["publishing"], take_over):
         ingest()
@@ -216,7 +216,7 @@ def test_a_worker_on_its_way_out_gives_back_uncounted(library, monkeypatch):
     with struck(monkeypatch, STEPS["chunking"], drain):
         batch = claim_batch("w1")
         assert batch is not None
-        indexing.run(batch)
+        indexing.index_batch(batch)
     document.refresh_from_db()
     assert (document.status, document.stage, document.attempt) == ("queued", "chunked", 0)
     ingest()
@@ -234,7 +234,7 @@ def test_so_does_one_that_is_writing_many_chunks(library, monkeypatch):
     ):
         batch = claim_batch("w1")
         assert batch is not None
-        indexing.run(batch)
+        indexing.index_batch(batch)
     document.refresh_from_db()
     assert (document.status, document.stage, document.attempt) == ("queued", "embedded", 0)
     ingest()

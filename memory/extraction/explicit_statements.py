@@ -37,8 +37,8 @@ _STARTERS: Final = (
 _ABBREVIATED: Final = re.compile(
     rf"\b(?:{_TITLES})\.(?=\s+\S)|\b(?:{_SHORT})\.(?=[ \t]+(?!{_STARTERS})\S)", re.ASCII
 )
-"""A full stop that ends no sentence: after a title never, after other short forms unless a word follows that
-begins many sentences."""
+"""A full stop that ends no sentence: after a title always, after other short forms unless the next word is one
+that often begins a sentence."""
 
 _HELD: Final = "\ue000"
 """Stands for such a full stop while sentences are looked for; in no text by Unicode's own promise."""

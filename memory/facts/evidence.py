@@ -14,7 +14,7 @@ from memory.facts.facts import lock_owner
 from memory.models import Memory
 from memory.owner import Owner
 
-_WITHDRAW: Final = """
+_WITHDRAW_SQL: Final = """
 UPDATE memory_memory SET updated_at = now(), evidence = ARRAY(
     SELECT id FROM unnest(evidence) WITH ORDINALITY AS held (id, place)
     WHERE NOT id = ANY(%(ids)s::uuid[]) ORDER BY place
@@ -39,7 +39,9 @@ def withdraw_evidence(owner: Owner, ids: Collection[UUID]) -> None:
         return
     lock_owner(owner)
     with connection.cursor() as cursor:
-        cursor.execute(_WITHDRAW.format(mine=owner.condition), {**owner.fields, "ids": list(ids)})
+        cursor.execute(
+            _WITHDRAW_SQL.format(mine=owner.condition), {**owner.fields, "ids": list(ids)}
+        )
         unsupported = [pk for pk, left in cursor.fetchall() if not left]
     if owner.guest_id is not None:
         Memory.objects.filter(pk__in=unsupported).delete()

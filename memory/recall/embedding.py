@@ -139,7 +139,7 @@ def _calibrate_again(model: EmbeddingModel) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _WaitingMemory:
     pk: UUID
     content: str
     content_md5: str
@@ -153,7 +153,7 @@ def _embed_some(model: EmbeddingModel) -> int:
     rows = Memory.objects.filter(other, valid_until__isnull=True)
     fields = ("pk", "content", "content_md5", "organization_id", "user_id", "guest_id")
     waiting = [
-        _Waiting(pk, content, md5, Owner(organization_id, user_id, guest_id))
+        _WaitingMemory(pk, content, md5, Owner(organization_id, user_id, guest_id))
         for pk, content, md5, organization_id, user_id, guest_id in rows.values_list(*fields)[
             :_AT_ONCE
         ]
@@ -165,7 +165,7 @@ def _embed_some(model: EmbeddingModel) -> int:
     )
 
 
-def _embed_of(owner: Owner, some: Sequence[_Waiting], model: EmbeddingModel) -> int:
+def _embed_of(owner: Owner, some: Sequence[_WaitingMemory], model: EmbeddingModel) -> int:
     """Store vectors where the text is still the same; what was edited meanwhile waits."""
     vectors = embed([each.content for each in some], owner=owner, model=model)
     return sum(

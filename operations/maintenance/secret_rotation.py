@@ -1,7 +1,7 @@
 """Encrypt every stored secret with the newest key, while Amber runs, so that older keys can go.
 
-A secret that somebody changes meanwhile stays as they wrote it. The work may be broken off and repeated: what has the
-newest key is not touched again.
+A secret that somebody changes meanwhile stays as they wrote it. The work may be interrupted and repeated:
+secrets that have the newest key are not touched again.
 """
 
 from collections.abc import Iterator

@@ -41,7 +41,7 @@ class Bound:
 
 def find_bound() -> Bound | None:
     with connection.cursor() as cursor:
-        cursor.execute(_BOUND, [LEDGER, f"{LEDGER}_until_%"])
+        cursor.execute(_BOUND_SQL, [LEDGER, f"{LEDGER}_until_%"])
         found = cursor.fetchone()
     if found is None:
         return None
@@ -81,7 +81,7 @@ def prove_bound(bound: Bound) -> None:
         ) from None
 
 
-_BOUND: Final = """
+_BOUND_SQL: Final = """
 SELECT conname, convalidated FROM pg_constraint
 WHERE conrelid = %s::regclass AND contype = 'c' AND conname LIKE %s
 """

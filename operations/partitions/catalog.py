@@ -61,7 +61,7 @@ def is_partitioned() -> bool:
 def list_partitions() -> list[Partition]:
     """Return the partitions, the oldest first and the rest last. None if there are none."""
     with connection.cursor() as cursor:
-        cursor.execute(_PARTITIONS, [LEDGER])
+        cursor.execute(_PARTITIONS_SQL, [LEDGER])
         found = [_read_partition(*row) for row in cursor.fetchall()]
     return sorted(found, key=lambda part: (part.is_rest, part.low or UUID(int=0)))
 
@@ -129,7 +129,7 @@ def shut(cursor: Any, name: str) -> None:
 
     The table's policies and rights are the ones that count for statements that name the table.
     """
-    cursor.execute(_OWNER_OF, [LEDGER])
+    cursor.execute(_OWNER_OF_SQL, [LEDGER])
     owner, is_forced = cursor.fetchone()
     quoted = connection.ops.quote_name
     cursor.execute(f"ALTER TABLE {name} OWNER TO {quoted(owner)}")
@@ -145,7 +145,7 @@ def shut(cursor: Any, name: str) -> None:
 
 def grants_of(cursor: Any, table: str) -> Sequence[tuple[str, str]]:
     """Return who may do what with a table, beside its owner. Names are quoted as SQL needs it."""
-    cursor.execute(_GRANTS, [table])
+    cursor.execute(_GRANTS_SQL, [table])
     found: Sequence[tuple[str, str]] = cursor.fetchall()
     return found
 
@@ -164,17 +164,17 @@ def _fetch_one(statement: str, values: Sequence[Any]) -> Any:
         return cursor.fetchone()
 
 
-_PARTITIONS: Final = """
+_PARTITIONS_SQL: Final = """
 SELECT relname, pg_get_expr(relpartbound, pg_class.oid), reltuples, pg_total_relation_size(pg_class.oid)
 FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 WHERE inhparent = %s::regclass
 """
 
-_OWNER_OF: Final = """
+_OWNER_OF_SQL: Final = """
 SELECT pg_get_userbyid(relowner), relforcerowsecurity FROM pg_class WHERE oid = %s::regclass
 """
 
-_GRANTS: Final = """
+_GRANTS_SQL: Final = """
 SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END, privilege_type
 FROM pg_class, aclexplode(relacl) WHERE pg_class.oid = %s::regclass AND grantee <> relowner
 """

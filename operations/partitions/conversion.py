@@ -128,7 +128,7 @@ def _change_places(bound: Bound) -> None:
         cursor.execute(f"LOCK TABLE {LEDGER} IN ACCESS EXCLUSIVE MODE")
         if is_partitioned():
             return
-        cursor.execute(_DEFINITIONS, {"table": LEDGER})
+        cursor.execute(_DEFINITIONS_SQL, {"table": LEDGER})
         definitions = [statement for (statement,) in cursor.fetchall()]
         _put_aside(cursor, old)
         create_like(cursor, LEDGER, like=old, suffix="PARTITION BY RANGE (id)")
@@ -144,7 +144,7 @@ def _change_places(bound: Bound) -> None:
 def _put_aside(cursor: Any, old: str) -> None:
     """Rename the table and its indexes, whose names the new ones take."""
     cursor.execute(f"ALTER TABLE {LEDGER} RENAME TO {old}")
-    cursor.execute(_INDEXES, [old])
+    cursor.execute(_INDEXES_SQL, [old])
     quoted = connection.ops.quote_name
     for (index,) in cursor.fetchall():
         cursor.execute(f"ALTER INDEX {quoted(index)} RENAME TO {quoted(index[:56] + '_before')}")
@@ -166,13 +166,13 @@ def _give_rights(cursor: Any, old: str) -> None:
         cursor.execute(f"ALTER TABLE {LEDGER} NO FORCE ROW LEVEL SECURITY")
 
 
-_INDEXES: Final = """
+_INDEXES_SQL: Final = """
 SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 WHERE indrelid = %s::regclass
 """
 
 # Keys first: a foreign key of the old table is taken for the new one's as it is attached.
-_DEFINITIONS: Final = """
+_DEFINITIONS_SQL: Final = """
 SELECT format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', %(table)s::text, conname, pg_get_constraintdef(oid))
 FROM pg_constraint WHERE conrelid = %(table)s::regclass AND contype IN ('p', 'u', 'f')
 UNION ALL

@@ -5,7 +5,6 @@ partition from before the conversion, are deleted in batches. Whole months go, s
 of one month never needs batches.
 """
 
-import time
 from datetime import date
 from typing import Final
 
@@ -15,14 +14,12 @@ from django.db import connection
 from django.utils import timezone
 
 from amber.lib.database.batches import delete_batch
+from amber.lib.workers.time_slice import TimeSlice
 from operations.partitions.catalog import is_partitioned, list_partitions, short_locks
 from operations.partitions.months import add_months, first_id, month_of
 from providers.models import UsageRecord
 
 logger = structlog.get_logger(__name__)
-
-SLICE_SECONDS: Final = 20.0
-"""Other periodic jobs wait behind this one."""
 
 ROWS_AT_ONCE: Final = 2_000
 
@@ -48,7 +45,6 @@ def _drop_partitions(oldest: date) -> None:
 
 def _delete_rows(oldest: date) -> None:
     old = UsageRecord.objects.filter(pk__lt=first_id(oldest))
-    until = time.monotonic() + SLICE_SECONDS
-    while time.monotonic() < until:
-        if not delete_batch(old, at_most=ROWS_AT_ONCE):
-            return
+    time_slice = TimeSlice()
+    while not time_slice.is_over() and delete_batch(old, at_most=ROWS_AT_ONCE):
+        pass

@@ -17,8 +17,8 @@ from chats.digest.blocks import cached_texts
 from chats.messages.evidence import withdraw_messages
 from chats.models import Chat, ChatMessage, Feedback, MessageBlock, Turn
 from libraries.embedding.store import forget_texts
-from libraries.files.storage import drop_files
-from libraries.models import Document
+from libraries.files.storage import remove_files
+from libraries.models import Document, File
 from providers.models import EmbeddingModel
 
 MESSAGES_AT_ONCE: Final = 300
@@ -113,7 +113,7 @@ def _drop_unreferenced(file_ids: Collection[UUID]) -> None:
         return
     held = ChatMessage.objects.filter(file__in=file_ids).values_list("file", flat=True)
     indexed = Document.objects.filter(file__in=file_ids).values_list("file", flat=True)
-    drop_files(set(file_ids) - set(held) - set(indexed))
+    remove_files(File.objects.filter(pk__in=set(file_ids) - set(held) - set(indexed)))
 
 
 def _remove_turns(chat: Chat) -> int:

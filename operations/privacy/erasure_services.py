@@ -52,7 +52,7 @@ def request_erasure(
         close_account(user)
     erasure.save(force_insert=True)
     transaction.on_commit(partial(enqueue_periodic_job, "erase_people"))
-    transaction.on_commit(partial(enqueue_erasure))
+    transaction.on_commit(enqueue_erasure)
     for place in places:
         erased = AuditAction.PERSON_ERASED
         record(by, erased, user, organization_id=place, detail={"account": account})
@@ -75,7 +75,7 @@ def hide_organization(organization_id: UUID) -> None:
     libraries.update(deleted_at=now)
     _stop_documents(list(libraries.values_list("pk", flat=True)))
     transaction.on_commit(partial(enqueue_periodic_job, "erase_organizations"))
-    transaction.on_commit(partial(enqueue_erasure))
+    transaction.on_commit(enqueue_erasure)
 
 
 def latest_erasure(principal: Principal) -> Erasure | None:

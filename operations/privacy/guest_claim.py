@@ -32,8 +32,8 @@ class ClaimedRows:
 def claim_guest(user: User, *, organization_id: UUID, guest_id: str) -> ClaimedRows:
     """Give the guest's rows to the user; they no longer expire by themselves.
 
-    A turn that runs meanwhile is run anew, as the user's: its worker acts for the guest, who may see no more of it.
-    Calling it again takes over what has come since.
+    A running turn is run again as the user's: its worker acts for the guest, who may no longer see it.
+    Calling this again takes over what has come since.
     """
     of_guest = {"organization_id": organization_id, "guest_id": guest_id, "user__isnull": True}
     chats = Chat.objects.before_expiry().filter(**of_guest).select_for_update(no_key=True)

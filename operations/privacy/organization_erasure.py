@@ -5,7 +5,6 @@ Each round goes through everything again, so that a worker that dies loses nothi
 organization's own row goes last. Files are not left to its cascade, which would leave their bytes.
 """
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -14,13 +13,14 @@ from django.db import transaction
 
 from accounts.models import Organization
 from amber.lib.database.batches import delete_batch
+from amber.lib.workers.time_slice import TimeSlice
 from chats.models import Chat, Turn
 from libraries.files.storage import delete_files
 from libraries.ingestion.leftovers import erase_leftovers
 from libraries.models import Embedding, File, Library
 from memory.models import Memory
 from operations.privacy.chat_deletion import remove_chat
-from operations.privacy.person_erasure import CHATS_AT_ONCE, ROWS_AT_ONCE, SLICE_SECONDS
+from operations.privacy.person_erasure import CHATS_AT_ONCE, ERASURE_SECONDS, ROWS_AT_ONCE
 from providers.models import UsageRecord
 from tools.models import ToolCallRecord
 
@@ -41,10 +41,10 @@ def erase_organization(organization: Organization) -> bool:
     Return False when something is left for the next round: time ran out, or another worker holds
     some of it.
     """
-    until = time.monotonic() + SLICE_SECONDS
+    time_slice = TimeSlice(ERASURE_SECONDS)
     for step in _STEPS:
         while step(organization):
-            if time.monotonic() > until:
+            if time_slice.is_over():
                 return False
     return _finish(organization)
 

@@ -5,7 +5,6 @@ through everything again, so that a worker that dies loses nothing; an erasure i
 only when nothing is left. Ledger rows keep their numbers, without the person.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -17,6 +16,7 @@ from django.utils import timezone
 
 from accounts.models import ApiKey, Membership, Organization, Role, User
 from amber.lib.database.batches import delete_batch
+from amber.lib.workers.time_slice import TimeSlice
 from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, Turn
 from libraries.files.storage import delete_files
@@ -30,7 +30,7 @@ from tools.models import Tool, ToolCallRecord
 
 logger = structlog.get_logger(__name__)
 
-SLICE_SECONDS: Final = 30.0
+ERASURE_SECONDS: Final = 30.0
 CHATS_AT_ONCE: Final = 20
 ROWS_AT_ONCE: Final = 500
 
@@ -73,14 +73,14 @@ def erase_people() -> None:
         erase(erasure)
 
 
-def erase(erasure: Erasure, *, slice_seconds: float = SLICE_SECONDS) -> bool:
+def erase(erasure: Erasure, *, slice_seconds: float = ERASURE_SECONDS) -> bool:
     """Delete what an erasure is about. Return False when something is left for the next round: time
     ran out, or another worker holds some of it."""
-    until = time.monotonic() + slice_seconds
+    time_slice = TimeSlice(slice_seconds)
     person_rows = PersonRows(erasure)
     for step in _STEPS:
         while step(person_rows):
-            if time.monotonic() > until:
+            if time_slice.is_over():
                 return False
     return _finish(person_rows)
 

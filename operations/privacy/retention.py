@@ -6,7 +6,6 @@ they are the person's own, and have their own list. Each function works for a wh
 twice, and goes on the next time.
 """
 
-import time
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -15,12 +14,10 @@ from django.utils import timezone
 
 from accounts.models import Organization
 from amber.lib.database.batches import delete_in_batches
+from amber.lib.workers.time_slice import TimeSlice
 from chats.models import Chat, Turn, TurnQuerySet
 from engine.events import LIVE_STATUSES
 from operations.privacy.chat_deletion import remove_chat
-
-SLICE_SECONDS: Final = 20.0
-"""Other periodic jobs wait behind this one."""
 
 CHATS_AT_ONCE: Final = 200
 TURNS_AT_ONCE: Final = 500
@@ -42,12 +39,12 @@ def expire_old_chats() -> None:
 
 def remove_expired_chats() -> None:
     """Delete expired chats, the longest expired first."""
-    until = time.monotonic() + SLICE_SECONDS
-    while _remove_some(until):
+    time_slice = TimeSlice()
+    while _remove_some(time_slice):
         pass
 
 
-def _remove_some(until: float) -> bool:
+def _remove_some(time_slice: TimeSlice) -> bool:
     """Delete one batch.
 
     Return whether there may be more to do: in time, and held by nobody else.
@@ -55,7 +52,7 @@ def _remove_some(until: float) -> bool:
     expired = Chat.objects.past_expiry().order_by("expired_at").values_list("pk", flat=True)
     is_any_removed = False
     for chat_id in list(expired[:CHATS_AT_ONCE]):
-        if time.monotonic() > until:
+        if time_slice.is_over():
             return False
         is_any_removed |= remove_chat(chat_id)
     return is_any_removed

@@ -10,6 +10,7 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from accounts.models import ApiKey
+from amber.lib.workers import time_slice
 from chats import services
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
 from chats.tests.leftovers import (
@@ -277,10 +278,10 @@ def test_in_batches_and_within_its_time(alice, monkeypatch):
         touched(new(alice), 2)
     expire_old_chats()
     assert Chat.objects.past_expiry().count() == 5
-    monkeypatch.setattr(retention, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 0)
     remove_expired_chats()
     assert Chat.objects.count() == 5
-    monkeypatch.setattr(retention, "SLICE_SECONDS", 60)
+    monkeypatch.setattr(time_slice, "SLICE_SECONDS", 60)
     remove_expired_chats()
     assert not Chat.objects.exists()
 

@@ -121,7 +121,7 @@ class UsageView(GenericAPIView[UsageRecord]):
         group_by = request.query_params.get("group_by")
         if group_by is not None:
             return _report(rows, filters.with_both_dates(), read_groups(group_by))
-        page = self.paginate_queryset(filters.applied_to(rows))
+        page = self.paginate_queryset(filters.apply_to(rows))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
 
@@ -143,12 +143,12 @@ class UsageExportView(APIView):
         those of the whole organization."""
         filters = UsageFilters.read(request.query_params).with_both_dates()
         groups = read_groups(request.query_params.get("group_by", EXPORTED_GROUPS))
-        rows = filters.applied_to(UsageRecord.objects.visible_to(principal_of(request)))
+        rows = filters.apply_to(UsageRecord.objects.visible_to(principal_of(request)))
         columns, table = with_names(sum_by_groups(rows, groups, most=MAX_CSV_GROUPS), groups)
         return csv_response(columns, table, filename=f"amber-usage-{filters.days_named}.csv")
 
 
 def _report(rows: Any, filters: UsageFilters, groups: list[str]) -> Response:
     """Return the sums, all on one page."""
-    results = sum_by_groups(filters.applied_to(rows), groups)
+    results = sum_by_groups(filters.apply_to(rows), groups)
     return Response({"next": None, "previous": None, "results": results})

@@ -44,7 +44,7 @@ NOTHING: Final = Spending(0, Decimal(0))
 
 # The upsert waits for the lock of each counter, so what RETURNING gives includes every change that
 # was committed before; comparing it with a limit is then safe until this transaction ends.
-_CHANGE: Final = """
+_CHANGE_SQL: Final = """
 INSERT INTO providers_budgetcounter AS counter
     (id, created_at, updated_at, budget_id, subject, period_start, used, reserved)
 SELECT id, now(), now(), budget_id, subject, period_start, used, reserved
@@ -90,7 +90,7 @@ def change_counters(
         [reserved.of(each.unit) for each in applying],
     )
     with connection.cursor() as cursor:
-        cursor.execute(_CHANGE, columns)
+        cursor.execute(_CHANGE_SQL, columns)
         return {budget_id: CounterAmounts(pk, *amounts) for pk, budget_id, *amounts in cursor}
 
 

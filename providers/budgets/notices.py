@@ -21,8 +21,8 @@ from accounts.mail.outbox import owners_of, post_to_all, sends_mail
 from accounts.models import MailKind, Organization
 from amber.lib import redis as amber_redis
 from providers.budgets.counters import CounterAmounts
-from providers.budgets.rules import ApplicableBudget, period_end, period_start
-from providers.models import Budget, BudgetCounter, BudgetScope, BudgetUnit
+from providers.budgets.rules import ApplicableBudget, period_end, period_start, shown_amount
+from providers.models import Budget, BudgetCounter, BudgetScope
 
 logger = structlog.get_logger(__name__)
 
@@ -103,8 +103,8 @@ def _warn(
             "scope": budget.scope,
             "period": budget.period,
             "share": share,
-            "used": _amount(used, budget.unit),
-            "limit": _amount(budget.limit, budget.unit),
+            "used": shown_amount(used, budget.unit),
+            "limit": shown_amount(budget.limit, budget.unit),
             "resets_at": f"{period_end(budget.period, now):%Y-%m-%d %H:%M}",
         },
     )
@@ -117,12 +117,6 @@ def _most_used(budget: Budget, now: datetime) -> Decimal:
     )
     most = counters.order_by("-used").values_list("used", flat=True).first()
     return Decimal(0) if most is None else most
-
-
-def _amount(number: Decimal, unit: str) -> str:
-    if unit == BudgetUnit.TOKENS:
-        return f"{number:,.0f} tokens"
-    return f"{number:,.2f}"
 
 
 def _refusals_key() -> bytes:

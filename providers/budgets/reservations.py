@@ -97,7 +97,7 @@ def release(holder_ids: Collection[UUID]) -> None:
     with transaction.atomic():
         if list(locked.order_by("budget_id", "subject", "period_start").values_list("pk")):
             with connection.cursor() as cursor:
-                cursor.execute(_RELEASE, [list(holder_ids)])
+                cursor.execute(_RELEASE_SQL, [list(holder_ids)])
 
 
 def forget_absence() -> None:
@@ -151,7 +151,7 @@ def _make_applicable(row: Budget, subjects: dict[str, str]) -> ApplicableBudget:
 
 # -- Holding -------------------------------------------------------------------------------------
 
-_RELEASE: Final = """
+_RELEASE_SQL: Final = """
 WITH released AS (
     DELETE FROM providers_budgetreservation WHERE holder_id = ANY(%s) RETURNING counter_id, amount
 )

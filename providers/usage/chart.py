@@ -47,8 +47,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`marks` are the words at the lines of the scale, from the top down to zero; `days` are the
-    days by place, None where there is no room for a name. `label` says the whole in a sentence, for those who do not see it."""
+    """A bar for each day.
+
+    `marks` are the words at the lines of the scale, from the top down to zero; `days` are the days by
+    place, None where there is no room for a name. `label` says it all in a sentence, for screen readers.
+    """
 
     bars: Sequence[Bar]
     marks: Sequence[str]

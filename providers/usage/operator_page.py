@@ -59,7 +59,7 @@ def _file(
     rows: "QuerySet[UsageRecord]", filters: UsageFilters, choice: OverviewChoice, what: str
 ) -> HttpResponse:
     groups = {"groups": [choice.group], "days": ["day"], "both": ["day", choice.group]}[what]
-    sums = sum_by_groups(filters.applied_to(rows), groups, most=MAX_CSV_GROUPS)
+    sums = sum_by_groups(filters.apply_to(rows), groups, most=MAX_CSV_GROUPS)
     columns, table = with_names(sums, groups)
     name = "-".join(["amber-usage", *groups, filters.days_named])
     return csv_response(columns, table, filename=f"{name}.csv")

@@ -109,7 +109,7 @@ def overview_of(
 
     Raises Invalid where there are too many groups to sum.
     """
-    chosen = filters.applied_to(rows)
+    chosen = filters.apply_to(rows)
     measure, field = MEASURES[choice.measure], OPERATORS_GROUPS[choice.group]
     groups = sorted(sum_by_groups(chosen, [choice.group]), key=measure.value, reverse=True)
     names = names_of(groups[:SHOWN_GROUPS], choice.group)

@@ -1,7 +1,7 @@
 """Filter and sum the ledger: by day (UTC), model, kind, assistant, key or user.
 
     filters = UsageFilters.read(request.query_params)
-    rows = filters.applied_to(UsageRecord.objects.visible_to(principal))
+    rows = filters.apply_to(UsageRecord.objects.visible_to(principal))
     sums = sum_by_groups(rows, ["day", "model"])
 
 Postgres sums over an index of the tenant and time, so a report costs as much as its span holds, at

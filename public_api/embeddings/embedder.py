@@ -46,9 +46,6 @@ MAX_TEXTS: Final = 2_048
 MAX_TOTAL_TOKENS: Final = 300_000
 """OpenAI's own limits: https://platform.openai.com/docs/api-reference/embeddings/create."""
 
-BYTES_PER_TOKEN: Final = 3
-"""The estimate of `chats.turns.admission`, for the same reason."""
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
@@ -140,8 +137,7 @@ async def _of(embedder: Any, texts: Sequence[str]) -> "Vectors":
 
 
 def _estimate(request: EmbeddingRequest) -> Usage:
-    tokens_each = (tokens.at_most_tokens(text) // BYTES_PER_TOKEN + 1 for text in request.texts)
-    return Usage(prompt_tokens=sum(tokens_each))
+    return Usage(prompt_tokens=sum(map(tokens.estimate_tokens, request.texts)))
 
 
 @make_async

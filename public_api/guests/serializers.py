@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from assistants.models import Assistant
-from chats.api.serializers import ContentField, complete
+from chats.api.serializers import ContentField, check_role_fields
 from engine.messages import MessageRole
 
 MAX_TOKEN_CHARS = 400
@@ -55,7 +55,7 @@ class GuestMessageInput(serializers.Serializer[Any]):
     file_id = serializers.UUIDField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return complete(attrs)
+        return check_role_fields(attrs)
 
 
 class ClaimInput(serializers.Serializer[Any]):

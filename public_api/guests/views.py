@@ -64,7 +64,7 @@ class ForAnybody(APIView):
 
 
 class ForGuests(APIView):
-    """A view for guests of the assistant in the address, and for nobody else."""
+    """A view for guests of the assistant in the address only."""
 
     authentication_classes = [GuestAuthentication]
 
@@ -265,7 +265,7 @@ class GuestCancelView(ForGuests):
 class GuestTurnEventsView(TurnEventsView):
     """Streams a turn's events: GET public/assistants/{id}/turns/{id}/events/."""
 
-    def viewer(self, request: HttpRequest, **place: UUID) -> Principal:
+    def authenticate_viewer(self, request: HttpRequest, **place: UUID) -> Principal:
         principal = authenticate(request, for_guests=True)
         if principal is None:
             raise NotAuthenticated

@@ -17,7 +17,7 @@ from assistants.models import Assistant
 from chats.context.call_options import CallOptions
 from chats.models import Turn
 from chats.streaming.turn_follower import follow_turn
-from engine.events import Event, TextDelta, ToolStarted, Transcript, take
+from engine.events import Event, TextDelta, ToolStarted, Transcript, apply_event
 from public_api.mcp.tool import Json, McpTool, Report, ToolAnswer, object_of, one_line
 from public_api.openai.answerers import NEW_CHAT, assistant_named
 from public_api.openai.growing_answer import Row, citations, show_answer
@@ -28,7 +28,7 @@ MAX_LISTED: Final = 200
 MAX_QUESTION_CHARS: Final = 100_000
 MAX_NAME_CHARS: Final = 200
 REPORT_SECONDS: Final = 1.0
-"""Between two words about a growing answer: a client shows them, and needs no more."""
+"""The pause between two reports on a growing answer: a client only shows them."""
 
 
 async def list_assistants(principal: Principal, arguments: Json, report: Report) -> ToolAnswer:
@@ -54,7 +54,7 @@ async def ask_assistant(principal: Principal, arguments: Json, report: Report) -
     async with aclosing(follow_turn(turn, is_kept=turn.chat_id is not None)) as events:
         async for event in events:
             if event is not None:
-                take(seen, event)
+                apply_event(seen, event)
             await progress.tell(event)
     return _answer(turn, seen.messages)
 

@@ -26,7 +26,7 @@ from amber.lib.rest.api import as_amber_error
 from chats.models import Turn
 from chats.streaming.stream_view import HEARTBEAT, stream_response
 from chats.streaming.turn_follower import follow_turn
-from engine.events import Event, Transcript, TurnCompleted, take
+from engine.events import Event, Transcript, TurnCompleted, apply_event
 from public_api.openai.errors import error_frame
 from public_api.openai.growing_answer import Row, TakenBackError
 
@@ -61,7 +61,7 @@ async def whole_answer(
     async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:
         async for event in events:
             if event is not None:
-                take(seen, event)
+                apply_event(seen, event)
             if isinstance(event, TurnCompleted):
                 body = tell(list(seen.messages), event)
     answer = HttpResponse(numbers.write(body), content_type="application/json", headers=headers)

@@ -28,7 +28,7 @@ TYPES: Final[Mapping[int, str]] = {
     404: "not_found_error",
     409: "conflict_error",
 }
-"""Types by status, below 500; other statuses mean a request that must be changed."""
+"""OpenAI's error types by status, below 500; every other one there is an `invalid_request_error`."""
 
 
 @dataclass(frozen=True, slots=True)

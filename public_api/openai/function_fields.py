@@ -29,7 +29,7 @@ FUNCTION_NAME: Final = RegexValidator(
 )
 MAX_PARAMS: Final = 200
 MISNAMED: Final = ("input_schema", "inputSchema")
-"""Names of other APIs for `parameters`, which must not be lost."""
+"""What other APIs call `parameters`: a schema under such a name must not be lost."""
 
 CHOICES: Final = ("none", "auto", "required")
 
@@ -46,7 +46,7 @@ class SchemaField(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 def _nest_detail(place: str, said: str) -> Any:
-    """Return an error deep inside in REST framework's form."""
+    """Return an error about a nested field in REST framework's form."""
     detail: Any = [said]
     for step in reversed(place.split(".") if place else []):
         detail = {step: detail}

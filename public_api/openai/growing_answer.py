@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from engine.events import Event, Transcript, take
+from engine.events import Event, Transcript, apply_event
 from engine.provider_fields import Fields
 from engine.text.citations import marks_in
 from engine.tool_calls import ToolCall
@@ -124,7 +124,7 @@ class GrowingAnswer:
 
     def take(self, event: Event) -> Growth:
         """Take an event, and return what it adds. Raises TakenBackError."""
-        take(self._seen, event)
+        apply_event(self._seen, event)
         seen = self._seen
         tools = self._client_tools
         now = show_answer(seen.messages, seen.text, seen.reasoning, client_tools=tools)

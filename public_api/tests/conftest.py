@@ -39,8 +39,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Iterator[
         threads.append(threading.Thread(target=run, args=(turn_id,)))
         threads[-1].start()
 
-    monkeypatch.setattr("chats.services.enqueue_turn", enqueue)
-    monkeypatch.setattr("chats.call_services.enqueue_turn", enqueue)
+    monkeypatch.setattr("chats.turns.admission.enqueue_turn", enqueue)
     # Redis carries cancel requests to real workers; here there is one, and it is this process.
     for place in ("chats.services", "chats.call_services"):
         monkeypatch.setattr(

@@ -19,7 +19,7 @@ def enqueued(monkeypatch, settings):
     monkeypatch.setattr(outbox, "KNOWN_SECONDS", -1.0)
     monkeypatch.setattr("public_api.webhooks.outbox.enqueue_deliveries", lambda: heard.append(1))
     monkeypatch.setattr("public_api.webhooks.services.enqueue_deliveries", lambda: heard.append(1))
-    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: None)
+    monkeypatch.setattr("chats.turns.admission.enqueue_turn", lambda pk: None)
     monkeypatch.setattr("chats.services.announce_cancel", lambda pk: None)
     yield heard
     outbox.forget_known()

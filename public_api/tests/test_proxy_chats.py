@@ -279,7 +279,8 @@ def test_a_turn_that_somebody_cancels_is_409(secret, new_model, worker, monkeypa
     from chats import services
 
     monkeypatch.setattr(
-        services, "enqueue_turn", lambda pk: services.cancel_turn(Turn.objects.get(pk=pk))
+        "chats.turns.admission.enqueue_turn",
+        lambda pk: services.cancel_turn(Turn.objects.get(pk=pk)),
     )
     answer = post(secret, [said(SIX)])
     assert (answer.status, answer.error["code"]) == (409, "conflict")
@@ -288,7 +289,7 @@ def test_a_turn_that_somebody_cancels_is_409(secret, new_model, worker, monkeypa
 def test_without_a_worker_it_gives_up_in_the_end(secret, new_model, monkeypatch, settings):
     settings.AMBER_TURN_SECONDS = 0.1
     monkeypatch.setattr("chats.streaming.turn_follower.QUEUE_SECONDS", 0.1)
-    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: None)
+    monkeypatch.setattr("chats.turns.admission.enqueue_turn", lambda pk: None)
     new_model(default=True)
     answer = post(secret, [said(SIX)])
     assert (answer.status, answer.error["code"]) == (503, "unavailable")

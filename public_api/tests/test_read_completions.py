@@ -84,12 +84,12 @@ def test_options_are_kept_whole_with_the_turn():
     ).options
     assert CallOptions.read(asked.as_json()) == asked
     assert CallOptions().as_json() == {}
-    made = asked.applied_to(ModelRequest([], tools=asked.tools), max_output_tokens=3)
+    made = asked.apply_to(ModelRequest([], tools=asked.tools), max_output_tokens=3)
     assert (made.temperature, made.seed, made.max_output_tokens) == (0, 0, 3)
 
 
 def test_what_is_not_given_is_the_assistants_to_choose():
-    made = CallOptions(tool_choice="auto").applied_to(
+    made = CallOptions(tool_choice="auto").apply_to(
         ModelRequest([], temperature=0.3, top_p=0.4), max_output_tokens=3
     )
     assert (made.temperature, made.top_p, made.max_output_tokens) == (0.3, 0.4, None)

@@ -298,7 +298,9 @@ def test_an_answer_is_streamed_and_can_be_resumed(guest, new_model, enqueued_tur
 @pytest.mark.django_db(transaction=True)
 def test_asks_and_streams_in_one(guest, new_model, monkeypatch):
     new_model(default=True)
-    monkeypatch.setattr("chats.services.enqueue_turn", lambda pk: run(Turn.objects.get(pk=pk)))
+    monkeypatch.setattr(
+        "chats.turns.admission.enqueue_turn", lambda pk: run(Turn.objects.get(pk=pk))
+    )
     chat = open_chat(guest)
     answer = ask(guest, chat, "Hi", Accept="text/event-stream")
     assert answer.headers["Content-Type"].startswith("text/event-stream")

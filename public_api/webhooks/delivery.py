@@ -32,6 +32,7 @@ from amber.lib.json_text import numbers
 from amber.lib.secrets import DecryptError, cell_of, decrypt
 from amber.lib.tracing import names, spans
 from amber.lib.workers.leases import Runs, sweep_expired
+from amber.lib.workers.time_slice import TimeSlice
 from amber.lib.workers.worker import this_worker
 from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
@@ -54,7 +55,6 @@ LIMITS: Final = FetchLimits(
 )
 LEASE_SECONDS: Final = 60
 running_deliveries: Final = Runs(WebhookDelivery, lease_seconds=LEASE_SECONDS)
-SLICE_SECONDS: Final = 20.0
 MAX_OUTPUT_BYTES: Final = 1_000_000
 GONE: Final = 410
 _BATCH: Final = 16
@@ -89,8 +89,8 @@ def deliver_due() -> None:
 
 def _deliver_due() -> None:
     sweep_expired("deliver_webhooks", WebhookDelivery, _give_back, lease_seconds=LEASE_SECONDS)
-    until = time.monotonic() + SLICE_SECONDS
-    while time.monotonic() < until and (claimed := _claim_due()):
+    time_slice = TimeSlice()
+    while not time_slice.is_over() and (claimed := _claim_due()):
         with running_deliveries.listing(claimed):
             messages = []
             for delivery in claimed:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 
 from django.db import transaction
@@ -105,7 +104,7 @@ def deliver_again(delivery: WebhookDelivery) -> WebhookDelivery:
         due_at=Now(),
     )
     again.refresh_from_db(fields=["due_at"])
-    transaction.on_commit(partial(enqueue_deliveries))
+    transaction.on_commit(enqueue_deliveries)
     return again
 
 

@@ -94,12 +94,14 @@ def register_tool(
     `tools.calling.signature` says how the function is read. `when` decides by the turn's
     circumstances whether it is offered; `idempotent` says that calling twice does no harm,
     `asks_first` that a person must approve each call; `prompt` opens the system prompt of every
-    turn that is offered the tool. `harmless` says that a stranger who has it called gains nothing, or that
-    it sees to that itself; other calls are guarded (`tools.calling.guard`). `own_words` says that its
-    results hold nothing that a stranger wrote, `names_addresses` that addresses in them may be opened
-    (`tools.builtin.web.addresses`): no other tool gets the name of such a one. The function may be async and returns what the model reads, or a
-    ToolOutput; it raises ToolError for what went wrong. Raises TypeError for a function that does
-    not describe itself, ValueError for a name that is taken.
+    turn that is offered the tool. `harmless` says that a stranger who gets it called gains nothing, or
+    that the tool sees to that itself; calls of other tools are guarded (`tools.calling.guard`).
+    `own_words` says that its results hold nothing that a stranger wrote, `names_addresses` that addresses
+    in them may be opened (`tools.builtin.web.addresses`), for which its name is reserved.
+
+    The function may be async. It returns what the model reads, or a ToolOutput, and raises ToolError for
+    what went wrong. Raises TypeError for a function that does not describe itself, ValueError for a name
+    that is taken.
     """
 
     def register(registered: Function) -> Function:

@@ -16,7 +16,7 @@ from accounts.principal import Principal
 from accounts.tenancy.access import get_writable
 from amber.lib.database.connections import release_connections
 from amber.lib.egress import FetchError
-from amber.lib.errors import AmberError, Invalid, Unavailable
+from amber.lib.errors import Invalid, Unavailable, blame_field
 from amber.lib.secrets import (
     DecryptError,
     SecretKeyError,
@@ -153,9 +153,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
             return await work
 
     try:
-        return asyncio.run(in_time())
+        with blame_field("discovery_url"):
+            return asyncio.run(in_time())
     except TimeoutError:
         raise Invalid(FetchError("timeout").message) from None
-    except AmberError as error:
-        error.fields = error.fields or {"discovery_url": [error.message]}
-        raise

@@ -18,7 +18,7 @@ from amber.lib.egress.policy import UnsafeAddress, origin_of
 from amber.lib.errors import AmberError
 from amber.lib.json_text import numbers
 from tools.connections.sources import source_of
-from tools.source import Connection, Discovered, DiscoveryError
+from tools.source import Connection, DiscoveryError, DiscoveryResult
 
 DISCOVERY_SECONDS: Final = 45.0
 """For the whole discovery; one request has 30."""
@@ -40,7 +40,7 @@ class InspectionRequest:
     connection: Connection
 
 
-def discover(question: InspectionRequest) -> Discovered:
+def discover(question: InspectionRequest) -> DiscoveryResult:
     """Ask one service and block. Raises DiscoveryError, UnsafeAddress, Invalid."""
     found = discover_all([question])[0]
     if isinstance(found, AmberError):
@@ -48,7 +48,7 @@ def discover(question: InspectionRequest) -> Discovered:
     return found
 
 
-def discover_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
+def discover_all(questions: Sequence[InspectionRequest]) -> list[DiscoveryResult | AmberError]:
     """Ask all at once and return their answers in order. Blocks for DISCOVERY_SECONDS at most."""
     release_connections()
     return asyncio.run(_ask_all(questions))
@@ -62,11 +62,11 @@ def key_origin(question: InspectionRequest, data: Mapping[str, Any]) -> tuple[st
         return None
 
 
-async def _ask_all(questions: Sequence[InspectionRequest]) -> list[Discovered | AmberError]:
+async def _ask_all(questions: Sequence[InspectionRequest]) -> list[DiscoveryResult | AmberError]:
     return list(await asyncio.gather(*map(_ask_one, questions)))
 
 
-async def _ask_one(question: InspectionRequest) -> Discovered | AmberError:
+async def _ask_one(question: InspectionRequest) -> DiscoveryResult | AmberError:
     connection = question.connection
     try:
         async with asyncio.timeout(DISCOVERY_SECONDS):
@@ -86,7 +86,7 @@ def _blame_field(error: AmberError, connection: Connection) -> AmberError:
     return error
 
 
-def _make_storable(found: Discovered) -> Discovered:
+def _make_storable(found: DiscoveryResult) -> DiscoveryResult:
     """Remove what Postgres refuses. Raises DiscoveryError."""
     try:
         written = numbers.write(found.data)

@@ -22,7 +22,7 @@ from tools.calling.recorded import OWNER_OPTIONS
 from tools.connections.connected import connection_of
 from tools.connections.inspection import InspectionRequest, discover_all, key_origin
 from tools.models import Tool
-from tools.source import Discovered, DiscoveryError
+from tools.source import DiscoveryError, DiscoveryResult
 
 logger = structlog.get_logger(__name__)
 
@@ -90,7 +90,7 @@ def refresh_due() -> None:
             return
 
 
-def discovery_columns(found: Discovered) -> dict[str, Any]:
+def discovery_columns(found: DiscoveryResult) -> dict[str, Any]:
     """Return the columns that a successful discovery fills."""
     now = timezone.now()
     return {
@@ -121,7 +121,7 @@ def _find_due() -> Any:
 
 
 def _outcome(
-    tool: Tool, question: InspectionRequest, found: Discovered | AmberError
+    tool: Tool, question: InspectionRequest, found: DiscoveryResult | AmberError
 ) -> dict[str, Any]:
     if isinstance(found, AmberError):
         return _failure(found)

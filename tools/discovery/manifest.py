@@ -57,7 +57,7 @@ class _ManifestDocument(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A manifest that can be used; `functions` are as `tools.source.Discovered.data` wants them."""
+    """A manifest that can be used; `functions` are as `tools.source.DiscoveryResult.data` wants them."""
 
     name: str
     description: str

@@ -24,7 +24,7 @@ from tools.outgoing.answers import output_of, refusal_of
 from tools.outgoing.auth import CredentialError, auth_headers, secrets_in
 from tools.outgoing.requests import ServiceError, ServiceRequest, send
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
-from tools.source import Connection, Discovered, DiscoveryError
+from tools.source import Connection, DiscoveryError, DiscoveryResult
 
 MAX_MANIFEST_BYTES: Final = 1_000_000
 """1 MB of the worst JSON becomes 25 MB of objects."""
@@ -42,7 +42,7 @@ class DiscoverySource:
             raise Invalid(fields={f"options.{name}"[:200]: ["There is no such option."]})
         return {}
 
-    async def discover(self, connection: Connection) -> Discovered:
+    async def discover(self, connection: Connection) -> DiscoveryResult:
         """Fetch the manifest. Raises DiscoveryError, UnsafeAddress, FetchError."""
         try:
             credentials = auth_headers({}, connection.api_key)
@@ -56,7 +56,7 @@ class DiscoverySource:
         )
         manifest = read_manifest(_json_of(answer))
         _check_callback(manifest)
-        return Discovered(
+        return DiscoveryResult(
             name=manifest.name,
             description=manifest.description,
             data={

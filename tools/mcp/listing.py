@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from tools.calling.schema_check import schema_faults
 from tools.mcp.terms import ServerListing
-from tools.source import Discovered
+from tools.source import DiscoveryResult
 
 MAX_FUNCTIONS: Final = 128
 """As many as one request to a model may offer (`engine.tools.MAX_OFFERED_TOOLS`)."""
@@ -27,7 +27,7 @@ MAX_INSTRUCTIONS_CHARS: Final = 4_000
 MAX_WARNINGS: Final = 50
 
 
-def discover_functions(listing: ServerListing, url: str) -> Discovered:
+def discover_functions(listing: ServerListing, url: str) -> DiscoveryResult:
     """Make functions of the listing; `data` keeps the protocol's version for later calls."""
     functions: dict[str, dict[str, Any]] = {}
     warnings: list[str] = []
@@ -45,7 +45,7 @@ def discover_functions(listing: ServerListing, url: str) -> Discovered:
     more = len(warnings) - MAX_WARNINGS
     if more > 0:
         warnings[MAX_WARNINGS:] = [f"And {more} more of this kind."]
-    return Discovered(
+    return DiscoveryResult(
         name=listing.name.strip()[:MAX_NAME_CHARS] or urlsplit(url).hostname or "MCP",
         description=listing.instructions.strip()[:MAX_INSTRUCTIONS_CHARS],
         data={"protocol_version": listing.protocol_version, "functions": kept},

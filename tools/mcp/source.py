@@ -36,7 +36,7 @@ from tools.outgoing.requests import (
     ServiceError,
 )
 from tools.protocol import Exchange, OfferedTool, ToolContext, ToolError, ToolOutput
-from tools.source import Connection, Discovered, DiscoveryError
+from tools.source import Connection, DiscoveryError, DiscoveryResult
 
 DISCOVERY_SECONDS: Final = 30.0
 CALL_SECONDS: Final = 600.0
@@ -62,7 +62,7 @@ class MCPSource:
             checked["ask_first"] = _validate_names(options["ask_first"])
         return checked
 
-    async def discover(self, connection: Connection) -> Discovered:
+    async def discover(self, connection: Connection) -> DiscoveryResult:
         """List the server's tools. Raises DiscoveryError, UnsafeAddress, FetchError."""
         await _load_sdk()
         try:

@@ -78,7 +78,7 @@ class FunctionsRequest:
 
 @dataclass(slots=True)
 class Description:
-    """A document as functions, as `Discovered.data` wants them, each with its plan in "request".
+    """A document as functions, as `DiscoveryResult.data` wants them, each with its plan in "request".
 
     `auth` is how the key is to be sent, None if neither owner nor document says it.
     """

@@ -34,7 +34,7 @@ MAX_BRIEF_CHARS: Final = 200
 MAX_QUERY_CHARS: Final = 500
 
 Operation = Mapping[str, Any]
-"""An operation as `Discovered.data` describes a function, with its plan in "request"."""
+"""An operation as `DiscoveryResult.data` describes a function, with its plan in "request"."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_a-zA-Z]+")
 _QUERY: Final[dict[str, Any]] = {
@@ -68,7 +68,7 @@ _CALL: Final[dict[str, Any]] = {
 
 
 def listed_functions(operations: Sequence[Operation]) -> list[dict[str, Any]]:
-    """Return the functions to offer for these operations, as `Discovered.data` wants them."""
+    """Return the functions to offer for these operations, as `DiscoveryResult.data` wants them."""
     changing = [each for each in operations if not each["read_only"]]
     functions = [
         _function(

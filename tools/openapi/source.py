@@ -40,7 +40,7 @@ from tools.outgoing.auth import (
 )
 from tools.outgoing.requests import ServiceError, ServiceRequest, send
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
-from tools.source import Connection, Discovered, DiscoveryError
+from tools.source import Connection, DiscoveryError, DiscoveryResult
 
 ACCEPTED_DOCUMENTS: Final = "application/json, application/yaml, text/yaml, */*;q=0.5"
 ACCEPTED_ANSWERS: Final = "application/json, text/*;q=0.9, */*;q=0.8"
@@ -54,7 +54,7 @@ class OpenAPISource:
         """Return the options to store. Raises Invalid naming each option that is wrong."""
         return validate_options(options)
 
-    async def discover(self, connection: Connection) -> Discovered:
+    async def discover(self, connection: Connection) -> DiscoveryResult:
         """Fetch and read the document. Raises DiscoveryError, UnsafeAddress, FetchError."""
         content, document_url = await _document(connection)
         options = connection.options
@@ -76,7 +76,7 @@ class OpenAPISource:
             data["operations"] = description.functions
             data["functions"] = listed_functions(description.functions)
         warnings += _check_servers(connection, data)
-        return Discovered(description.title, description.about, data, warnings)
+        return DiscoveryResult(description.title, description.about, data, warnings)
 
     def functions(self, connection: Connection, data: Mapping[str, Any]) -> Sequence[OfferedTool]:
         asked = frozenset(connection.options.get("ask_first", ()))

@@ -36,7 +36,8 @@ class ArgumentField:
     """One value that a schema describes.
 
     `name` is the property's; empty for the whole and for the items of a list. `choices` are the
-    values of an enum. `rules` are keywords of the schema that limit it, with their values. `parts` are a group's fields, or the one that describes each item of a list.
+    values of an enum. `rules` are keywords of the schema that limit it, with their values. `parts` are
+    a group's fields, or the one field that describes each item of a list.
     """
 
     name: str

@@ -55,8 +55,8 @@ class CachedSql(Generic[Arguments, Found]):
         self._statements: dict[tuple[Any, ...], CachedStatement] = {}
         update_wrapper(self, build)
 
-    def built(self, *shape: Arguments.args, **values: Arguments.kwargs) -> "CachedStatement":
-        """Return the statement, for a query of which it is a part. The values are only looked at for their names."""
+    def statement(self, *shape: Arguments.args, **values: Arguments.kwargs) -> "CachedStatement":
+        """Return the statement, to be part of another query. Of the values only the names matter."""
         statement = self._statements.get(shape)
         if statement is None:
             statement = self._statements[shape] = _statement(self._build, shape, values)
@@ -64,7 +64,7 @@ class CachedSql(Generic[Arguments, Found]):
 
     def __call__(self, *shape: Arguments.args, **values: Arguments.kwargs) -> list[Found]:
         """Return the rows, in one query."""
-        statement = self.built(*shape, **values)
+        statement = self.statement(*shape, **values)
         with connection.cursor() as cursor:
             cursor.execute(statement.sql, statement.params(values))
             return cast(list[Found], statement.rows(cursor.fetchall()))

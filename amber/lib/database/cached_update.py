@@ -134,8 +134,11 @@ _READY: Final[Mapping[type, tuple[type, _Adapt]]] = {
 
 @cache
 def _reading(column: _Column) -> tuple[str | None, type | None, _Adapt]:
-    """Return the attribute that holds the column's value, None where the field makes it at the moment of the
-    write (`auto_now`); and of which type it is written without asking the field, and how."""
+    """Return how a column is read from an object: attribute, type, adapter.
+
+    The attribute is None where the field makes the value when it is written (`auto_now`). A value of
+    the type goes through the adapter, without asking the field.
+    """
     named = type(column).pre_save is Field.pre_save
     target = column
     while isinstance(target, ForeignKey):

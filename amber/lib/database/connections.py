@@ -1,6 +1,6 @@
 """Manage a thread's database connections: give them back, have one of its own, go past PgBouncer.
 
-Connections belong to a thread: what coroutines read from the database runs in one that closes them at its end
+Connections belong to a thread. Coroutines read the database in a thread that closes its connections at the end
 (`in_thread`, `make_async`).
 """
 

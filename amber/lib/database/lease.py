@@ -132,8 +132,10 @@ class LeasedQuerySet(models.QuerySet[Any]):
         return bool(mine.update(status=QUEUED, **NO_WORKER, updated_at=Now()))
 
     def take_away(self) -> int:
-        """Fence off whoever runs these rows, which are to be run on behalf of somebody else: the sweep gives them
-        back soon. The attempt counts, since nobody knows how far it came. One statement."""
+        """Fence off the workers of these rows, which are to be run again on behalf of another person.
+
+        The sweep gives them back soon. The attempt counts, since nobody knows how far it came. One statement.
+        """
         running = self.filter(status=RUNNING)
         return running.update(worker="", lease_until=Now(), fence=F("fence") + 1)
 

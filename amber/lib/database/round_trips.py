@@ -23,10 +23,10 @@ def in_one_trip() -> Iterator[None]:
 
 @contextmanager
 def ask_ahead(sql: str, params: Any) -> Iterator[list[tuple[Any, ...]]]:
-    """Send a query, and work inside the block while Postgres does; its rows are in the list when the block has ended.
+    """Send a query, and run the block while Postgres works on it; its rows are in the list afterwards.
 
-    For a query that takes long, and work that needs no other: a statement made inside waits until this one is done.
-    What Postgres refuses is raised at the end of the block at the latest.
+    This is for a slow query beside work that needs no database: a statement made inside the block waits
+    until this one is done. What Postgres refuses is raised at the end of the block at the latest.
     """
     rows: list[tuple[Any, ...]] = []
     with connection.cursor() as cursor:

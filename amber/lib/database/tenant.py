@@ -1,13 +1,14 @@
-"""Say whose rows a piece of work may touch; Postgres holds it to that (`accounts.tenancy.wall`).
+"""Say whose rows a piece of work may touch; Postgres enforces it (`accounts.tenancy.wall`).
 
     with as_tenant(principal.tenant):
         ...                        # rows of this organization, and of this person in it
     with across_tenants():
         ...                        # rows of all: claims, sweeps, sign-in, operators
 
-Whatever says neither is nobody: a statement about a tenant's rows then fails. Both hold for the
-thread or task that says so, and for what it starts. Postgres learns of it ahead of the first
-statement of each transaction (`amber.lib.postgres.base`), and forgets with the transaction, so that no pool hands one tenant's connection to another.
+Code outside both blocks acts for nobody: its statements about tenants' rows fail. A block holds for the
+thread or task that enters it, and for what that starts. Postgres is told ahead of the first statement
+of each transaction (`amber.lib.postgres.base`) and forgets at its end, so that a pooled connection
+carries nothing from one tenant to the next.
 
 Work across tenants has a connection of its own, whose role no policy binds (the alias "system").
 An installation with one role has no such alias: everything runs as that role.
@@ -30,10 +31,10 @@ _OF_NO_GUEST: Final = re.compile(r"\*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """An organization, and whose rows of it: a person's, a guest's, with `is_whole` everybody's.
+    """An organization, and whose rows of it: a user's, a guest's, or with `is_whole` everybody's.
 
-    Nobody (`NOBODY`) has no organization. Whoever is neither person nor guest touches no row that
-    belongs to one.
+    Without a user, a guest and `is_whole` only rows that belong to no person are touched. `NOBODY`
+    has no organization either.
     """
 
     organization_id: UUID | None
@@ -62,14 +63,14 @@ _tenant: ContextVar[Tenant | None] = ContextVar("tenant", default=None)
 
 
 def current_tenant() -> Tenant | None:
-    """Return whom this work is for; None if nothing was said, which is nobody."""
+    """Return whom this work is for; None if nobody said, which Postgres treats as `NOBODY`."""
     return _tenant.get()
 
 
 def act_as(tenant: Tenant | None) -> None:
-    """Act for this tenant from here on, as far as the surrounding block goes.
+    """Act for this tenant until the surrounding block ends.
 
-    For a request, which learns on its way for whom it is. Elsewhere use `as_tenant`.
+    This is for requests, which learn on their way for whom they are. Elsewhere use `as_tenant`.
     """
     _tenant.set(tenant)
 

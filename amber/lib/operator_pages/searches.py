@@ -1,9 +1,9 @@
 """Search large tables by what names a row: ids, and the rows that an email or a short name stands for.
 
 Django compares the columns of all tables at once, ids as text: no index answers that, and each search would
-read a whole table (measured with 490,000 turns: 25,000 pages). Here a word is looked up first: an id by its
-column, what another table knows there. Only a word that names nothing so is looked for in texts, which reads
-the table.
+read a whole table (measured with 490,000 turns: 25,000 pages). Here a word is looked up first: an id in its
+column, an email or short name in the table that has it. Only a word that names nothing is looked for in texts,
+which reads the whole table.
 """
 
 from collections.abc import Iterator, Sequence

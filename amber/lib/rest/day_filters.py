@@ -54,7 +54,7 @@ class DayFilters:
             raise Invalid(fields={"from": [f"A report covers at most {MAX_DAYS} days."]})
         return replace(self, since=since, until=until)
 
-    def applied_to(self, rows: QuerySet[_Row]) -> QuerySet[_Row]:
+    def apply_to(self, rows: QuerySet[_Row]) -> QuerySet[_Row]:
         since = None if self.since is None else _midnight(self.since)
         # Python knows no day after its last.
         until = None

@@ -1,8 +1,8 @@
-"""Remember whether this web process is about to end, and tell those who hold streams open.
+"""Remember whether this web process is about to stop, and tell those who hold streams open.
 
-First it *drains*: it says that it is not ready, so that balancers send nobody new, and answers all the same. Then
-viewers *part*: streams that can be resumed end, and their viewers come again elsewhere. `amber.lib.rest.stopping` says
-when; this module knows neither signals nor servers.
+First it *drains*: it says that it is not ready, so that balancers send nobody new, but answers whoever comes. Then it
+*closes streams*: those that can be resumed end, and their viewers continue at another process.
+`amber.lib.rest.stopping` says when; this module knows neither signals nor servers.
 """
 
 from collections.abc import Callable
@@ -14,20 +14,20 @@ class Drain:
 
     def __init__(self) -> None:
         self.is_draining = False
-        self.is_parting = False
-        self._farewells: list[Callable[[], None]] = []
+        self.is_closing = False
+        self._callbacks: list[Callable[[], None]] = []
 
-    def on_parting(self, farewell: Callable[[], None]) -> None:
-        """Call it on the event loop once viewers part."""
-        self._farewells.append(farewell)
+    def on_closing(self, callback: Callable[[], None]) -> None:
+        """Call it on the event loop when streams close."""
+        self._callbacks.append(callback)
 
     def begin(self) -> None:
         self.is_draining = True
 
-    def part(self) -> None:
-        self.is_draining = self.is_parting = True
-        for farewell in self._farewells:
-            farewell()
+    def close_streams(self) -> None:
+        self.is_draining = self.is_closing = True
+        for callback in self._callbacks:
+            callback()
 
 
 drain: Final = Drain()

@@ -1,7 +1,7 @@
-"""Work on few short questions at once, in the order of their coming.
+"""Work on few short requests at once, first come, first served.
 
-What waits for somebody outside leaves its place before (`leave_entry`): else two requests to a slow
-server would stop all questions of this process.
+A request that is about to wait for another server leaves its place first (`leave_entry`): otherwise two of
+them could stop all others of this process.
 """
 
 from contextvars import ContextVar
@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from amber.lib.workers.entry_gate import EntryGate, EntryPlace
 
 SHORT_BYTES: Final = 65_536
-"""A longer body takes its time beside the others: nobody shall wait until it is read."""
+"""Requests with longer bodies take no place: nobody shall wait until they are read."""
 
 _ENTRY: Final = EntryGate(places=2)
 """One question computes while another waits for Postgres. Measured: of 64 that come at once the median

@@ -1,4 +1,4 @@
-"""Stop the web process so that no request fails: it drains, then the server stops, then viewers part.
+"""Stop the web process so that no request fails: it drains, then the server stops, then streams close.
 
 On SIGTERM the process is not ready for AMBER_DRAIN_SECONDS, while it answers all requests and closes each
 connection after its answer. Then uvicorn closes its socket and waits AMBER_SHUTDOWN_GRACE_SECONDS for answers that
@@ -25,12 +25,12 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 CLOSED_SECONDS: Final = 0.5
-"""After this the server has closed its socket: it looks every 0.1 s whether it should. Viewers that parted before
+"""By then the server has closed its socket: it looks every 0.1 s whether to. A viewer whose stream ended before
 could come back here."""
 
 
 def drain_on_stop(application: Application) -> Application:
-    """Wrap the application: it takes over the server's signals, and says goodbye once it drains."""
+    """Wrap the application: it handles the server's signals, and closes connections once it drains."""
 
     async def answer(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -60,7 +60,7 @@ def _take_over(loop: asyncio.AbstractEventLoop, number: signal.Signals, *, drain
 
     def stop() -> None:
         server(number, None)
-        loop.call_later(CLOSED_SECONDS, drain.part)
+        loop.call_later(CLOSED_SECONDS, drain.close_streams)
 
     def on_signal(*_: object) -> None:
         loop.call_soon_threadsafe(_stop_in_order, loop, stop, drains)

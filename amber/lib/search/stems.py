@@ -118,8 +118,8 @@ def count_stems(words: Mapping[str, int], language: str) -> Counter[str]:
 def stems_among(wanted: Collection[str], words: Iterable[str], language: str) -> dict[str, str]:
     """Return those words of a text in this language whose stems are wanted, each with its stem.
 
-    Most words begin otherwise than all that are wanted, and need no stemming: a Latin letter without an accent
-    stays where it is, but for prefixes of some languages.
+    Stemming keeps an unaccented Latin letter at the beginning, except for prefixes of some languages. So words
+    that begin otherwise than all wanted ones, as most do, are not stemmed.
     """
     firsts = {form[0] for form in wanted}
     return {

@@ -143,7 +143,7 @@ class BucketStorage(S3Storage):
         at = self._at(name)
         with self._resting_after_faults():
             self.client.upload_fileobj(
-                _Unclosed(content),
+                _LentFile(content),
                 *at.values(),
                 ExtraArgs=self._get_write_parameters(name, content),
                 Config=self.transfer_config,
@@ -176,8 +176,8 @@ class _Download(File):  # type: ignore[type-arg]  # Django's has no parameter at
             return bytes(self._body.read(None if most_bytes < 0 else most_bytes))
 
 
-class _Unclosed:
-    """Lends a file: s3transfer closes what it uploads, although the caller may need it again."""
+class _LentFile:
+    """Keeps a file open: s3transfer closes what it uploads, but the caller may need it again."""
 
     def __init__(self, file: "File[bytes]") -> None:
         self.read, self.seek, self.tell = file.read, file.seek, file.tell

@@ -18,8 +18,10 @@ class FolderStorage(FileSystemStorage):
     is_seekable = True
 
     def _save(self, name: str, content: Any) -> str:
-        """Write under another name, and give the file its own once it is whole: while files move, it is read
-        wherever it is found, also by a parser, whose text is kept for good."""
+        """Write under another name, and rename the file once it is whole.
+
+        While files are moved to another storage, any that is found is read, even by a parser, whose text is kept.
+        """
         unfinished = f"{name}.unfinished"
         try:
             unfinished = super()._save(unfinished, content)  # type: ignore[misc]  # not in the stubs

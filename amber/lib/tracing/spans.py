@@ -88,7 +88,7 @@ class Recorder(Protocol):
 
 
 class _NoSpan:
-    """Stands for a span where nobody records; as a block it does nothing, too."""
+    """Stands for a span where nobody records; does nothing, also as a block."""
 
     is_recorded = False
     trace_parent = ""
@@ -123,7 +123,7 @@ def is_on() -> bool:
 
 
 def record(beginning: Beginning, error: str = "") -> None:
-    """Record a span that ends now, whatever the current one is: what a process left that died."""
+    """Record a span that ends now, independent of the current one: for work whose process died."""
     if _recorder is not None:
         _recorder.begin(beginning).end(error)
 
@@ -185,7 +185,7 @@ def begin(name: str, attributes: Attributes, *, kind: Kind = "internal") -> Trac
 
 
 def add(name: str, began_ns: int) -> None:
-    """Add a span that began then and ends now: its parent was not known before."""
+    """Add a span that began at that time and ends now, for work whose parent was not known before."""
     if _recorder is not None and current().is_recorded:
         _recorder.begin(Beginning(name, parent=current(), at_ns=began_ns)).end()
 

@@ -23,7 +23,7 @@ class EntryPlace:
 
 
 class EntryGate:
-    """Has `places`; whoever comes when all are taken waits, in the order of coming."""
+    """Has `places`. Who comes while all are taken waits; first come, first served."""
 
     def __init__(self, places: int) -> None:
         self._free = places

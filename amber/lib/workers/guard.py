@@ -52,7 +52,7 @@ def guard_row(part: str, **about: str) -> Iterator[None]:
 
 
 def count_fault(part: str) -> None:
-    """Count a fault by one round trip to Redis. One that cannot be counted is in the log anyway."""
+    """Count a fault in Redis: one round trip. A fault that cannot be counted is still in the log."""
     try:
         amber_redis.client().hincrby(_faults_key(), part, 1)
     except (RedisError, OSError) as exc:

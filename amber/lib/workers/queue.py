@@ -29,10 +29,10 @@ SEND_SECONDS: Final = 2.0
 
 
 class MessageSender:
-    """Sends an application's messages, each by a producer that nobody else uses meanwhile, and keeps those for later.
+    """Sends an application's messages, each by a producer of its own, and keeps the producers.
 
-    Celery would look after its own pool of them, announce the queue, and let kombu make a client of Redis, with each
-    message: 0.3 ms of CPU more, 0.5 instead of 0.15.
+    Celery itself would keep up its pool, announce the queue, and have kombu make a client of Redis for
+    each message: 0.5 ms of CPU instead of 0.15.
     """
 
     def __init__(self, app: Celery) -> None:

@@ -1,7 +1,7 @@
 """Trace the tasks of a worker: a span for each, in the trace of whoever enqueued it.
 
-Not of `chats.run_turn`: the message says no more than that a turn waits, and each attempt at one is a span in the
-trace of its question (`chats.turns.attempt_spans`).
+The task `chats.run_turn` has none: its message only says that some turn waits. Each attempt at a turn is a span
+in the trace of its question (`chats.turns.attempt_spans`).
 """
 
 from contextlib import AbstractContextManager

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from amber.backups.programs import BackupError
-from amber.backups.restore import Restored, restore_backup
+from amber.backups.restore import RestoreResult, restore_backup
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             some = ", ".join(restored.missing_files[:10])
             raise CommandError(f"{len(restored.missing_files)} files are missing: {some}")
 
-    def _report(self, restored: Restored) -> None:
+    def _report(self, restored: RestoreResult) -> None:
         self.stdout.write(f"Restored: {restored.rows:,} rows, {restored.files:,} files.")
         if restored.waiting_migrations:
             self.stdout.write(

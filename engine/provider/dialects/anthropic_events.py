@@ -1,7 +1,6 @@
 """Read what Anthropic's Messages API answers as chunks in OpenAI's form.
 
-https://docs.anthropic.com/en/docs/build-with-claude/streaming. Pure: no I/O. Events and blocks that
-are not known are passed over, as the API asks its clients to.
+https://docs.anthropic.com/en/docs/build-with-claude/streaming. Pure: no I/O.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,26 +8,14 @@ from typing import Any
 
 import orjson
 
-from engine.provider.dialects.placed_blocks import BlockPlaces
-from engine.provider.faults import fault
-
-Json = dict[str, Any]
+from engine.provider.dialects.event_reader import EventReader, Json, call_piece, chunk, thought
 
 
-class AnthropicReader:
-    """Reads the events of one answer, or a whole answer of a server that does not stream."""
-
+class AnthropicReader(EventReader):
     def __init__(self) -> None:
+        super().__init__()
         self._usage: Json = {}
         self._blocks: dict[Any, Json] = {}
-        self._places = BlockPlaces()
-
-    def read(self, event: Mapping[str, Any]) -> Iterator[Json]:
-        """Yield the chunks that the event is, often none. Raises ProviderError."""
-        try:
-            yield from self._read(event)
-        except (KeyError, TypeError, AttributeError):
-            raise fault("provider_malformed") from None
 
     def _read(self, event: Mapping[str, Any]) -> Iterator[Json]:
         match event.get("type"):
@@ -56,10 +43,9 @@ class AnthropicReader:
             case "text":
                 yield self._say(block["text"])
             case "thinking" if block.get("thinking"):
-                yield _thought(block["thinking"])
+                yield thought(block["thinking"])
             case "tool_use":
-                self._places.count_call()
-                yield _call_piece(index, id=block["id"], name=block["name"])
+                yield self._begin_call(index, block["id"], block["name"])
 
     def _continue(self, index: Any, delta: Mapping[str, Any]) -> Iterator[Json]:
         block = self._blocks[index]
@@ -68,10 +54,10 @@ class AnthropicReader:
                 yield self._say(delta["text"])
             case "input_json_delta" if block["type"] == "tool_use":
                 block["input"] = None  # it comes in pieces
-                yield _call_piece(index, arguments=delta["partial_json"])
+                yield call_piece(index, arguments=delta["partial_json"])
             case "thinking_delta":
                 block["thinking"] = block.get("thinking", "") + delta["thinking"]
-                yield _thought(delta["thinking"])
+                yield thought(delta["thinking"])
             case "signature_delta":
                 block["signature"] = block.get("signature", "") + delta["signature"]
 
@@ -79,17 +65,12 @@ class AnthropicReader:
         block = self._blocks.pop(index)
         match block["type"]:
             case "thinking" | "redacted_thinking":
-                yield _chunk(self._places.field(block))
+                yield self._keep(block)
             case "tool_use" if block.get("input"):
-                yield _call_piece(index, arguments=orjson.dumps(block["input"]).decode())
-
-    def _say(self, text: str) -> Json:
-        self._places.count_text(text)
-        return _chunk({"content": text})
+                yield call_piece(index, arguments=orjson.dumps(block["input"]).decode())
 
     def _end(self, reason: Any) -> Json:
-        choice = {"index": 0, "delta": {}, "finish_reason": reason}
-        return {"choices": [choice], "usage": self._usage_form()}
+        return chunk({}, finish_reason=reason) | {"usage": self._usage_form()}
 
     def _usage_form(self) -> Json | None:
         """Return the usage in OpenAI's form, which counts what the cache had among the prompt."""
@@ -102,16 +83,3 @@ class AnthropicReader:
             "completion_tokens": self._usage.get("output_tokens"),
             "prompt_tokens_details": {"cached_tokens": read},
         }
-
-
-def _thought(text: str) -> Json:
-    """Return a part of the content, so that it is shown and not kept: blocks keep it."""
-    return _chunk({"content": [{"type": "thinking", "thinking": text}]})
-
-
-def _chunk(delta: Json) -> Json:
-    return {"choices": [{"index": 0, "delta": delta}]}
-
-
-def _call_piece(index: Any, id: str = "", **function: str) -> Json:
-    return _chunk({"tool_calls": [{"index": index, "id": id, "function": function}]})

@@ -3,10 +3,11 @@
 Pure. Nothing here knows which dialects there are.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from engine.provider.dialects.event_reader import EventReader
 from engine.provider.faults import fault
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.tools import ToolSpec
@@ -38,14 +39,6 @@ def chat_parameters(
 
 def no_headers(api_key: str) -> Mapping[str, str | None]:
     return {}
-
-
-class EventReader(Protocol):
-    """Reads the events of one answer."""
-
-    def read(self, event: Mapping[str, Any], /) -> Iterable[Mapping[str, Any]]:
-        """Return the chunks of a chat completion that an event is. Raises ProviderError."""
-        ...
 
 
 class TextFilter(Protocol):

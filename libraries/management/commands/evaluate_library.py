@@ -106,7 +106,7 @@ def load(library: Library, questions: QuestionSet) -> None:
         library=library, status__in=[DocumentStatus.QUEUED, DocumentStatus.RUNNING]
     )
     while waiting.exists():
-        if not indexing.work(this_worker(), seconds=WORK_SECONDS):
+        if not indexing.index_waiting(this_worker(), seconds=WORK_SECONDS):
             time.sleep(PAUSE_SECONDS)
     failed = Document.objects.filter(library=library, status=DocumentStatus.FAILED).first()
     if failed is not None:

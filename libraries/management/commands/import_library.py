@@ -13,7 +13,6 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from uuid import UUID
@@ -123,4 +122,4 @@ class Command(BaseCommand):
 
 
 def _enqueue(_: PlacedDocument) -> None:
-    transaction.on_commit(partial(enqueue_ingestion))
+    transaction.on_commit(enqueue_ingestion)

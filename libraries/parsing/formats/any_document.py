@@ -5,14 +5,11 @@ in the child because recognising a text costs time that its writer can choose.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from libraries.parsing.encodings import decode_text
 from libraries.parsing.formats.tables import convert_separated
 from libraries.parsing.kinds import Kind, binary_kind, is_zip, language_of, text_kind
 from libraries.parsing.result import ParsedText, make_storable, refuse_empty, refuse_long
-
-EMPTY: Final = "The document is empty."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +41,10 @@ def charset_of(content_type: str) -> str:
 
 
 def _parsed_text(text: str, kind: Kind, name: str) -> ParsedText:
-    refuse_empty(text, EMPTY)
+    refuse_empty(text)
     if kind is Kind.TABLE:
         text = convert_separated(text)
-        refuse_empty(text, EMPTY)
+        refuse_empty(text)
         refuse_long(len(text))
     mime_type = f"{kind}{language_of(name)}" if kind is Kind.SOURCE else kind.value
     return ParsedText(text, (), mime_type)

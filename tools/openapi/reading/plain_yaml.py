@@ -57,7 +57,7 @@ def _explain_error(error: Exception) -> str:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenValue:
     """A list or an object under construction; `values` and `height` are what an alias adds."""
 
     made: dict[str, Any] | list[Any]
@@ -68,7 +68,7 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class _Finished:
+class _BuiltValue:
     value: Any
     values: int = 1
     height: int = 0
@@ -80,8 +80,8 @@ class _Builder:
     def __init__(self, max_depth: int, max_values: int) -> None:
         self._max_depth = max_depth
         self._max_values = max_values
-        self._stack: list[_Open] = []
-        self._anchored: dict[str, _Finished] = {}
+        self._stack: list[_OpenValue] = []
+        self._anchored: dict[str, _BuiltValue] = {}
         self._values = 0
         self._root: Any = None
         self._documents = 0
@@ -91,12 +91,12 @@ class _Builder:
             kind = type(event).__name__
             if kind == "ScalarEvent":
                 self._count(1)
-                self._put(_Finished(_scalar(event)), event.anchor)
+                self._put(_BuiltValue(_scalar(event)), event.anchor)
             elif kind in ("MappingStartEvent", "SequenceStartEvent"):
                 self._open(event, {} if kind == "MappingStartEvent" else [])
             elif kind in ("MappingEndEvent", "SequenceEndEvent"):
                 done = self._stack.pop()
-                self._put(_Finished(done.made, done.values, done.height), done.anchor)
+                self._put(_BuiltValue(done.made, done.values, done.height), done.anchor)
             elif kind == "AliasEvent":
                 self._put_alias(event.anchor)
             elif kind == "DocumentStartEvent":
@@ -110,7 +110,7 @@ class _Builder:
             raise YamlError(f"the tag {event.tag[:100]} is not read")
         self._check_depth(1)
         self._count(1)
-        self._stack.append(_Open(made, event.anchor))
+        self._stack.append(_OpenValue(made, event.anchor))
 
     def _put_alias(self, name: str) -> None:
         if name not in self._anchored:
@@ -120,7 +120,7 @@ class _Builder:
         self._count(meant.values)
         self._put(meant, None)
 
-    def _put(self, done: _Finished, anchor: str | None) -> None:
+    def _put(self, done: _BuiltValue, anchor: str | None) -> None:
         if anchor is not None:
             self._anchored[anchor] = done
         if not self._stack:
