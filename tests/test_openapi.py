@@ -109,11 +109,26 @@ def test_the_events_of_a_turn_are_documented(document):
         ("libraries/search/", "post", {"200", "404"}),
         ("invitations/accept/", "post", {"200", "404"}),
         ("me/organization/", "put", {"200", "404"}),
+        ("assistants/", "get", {"200", "404"}),
+        ("libraries/", "get", {"200", "404"}),
+        ("tools/", "get", {"200", "404"}),
     ],
 )
 def test_statuses_are_those_that_are_answered(document, path, method, statuses):
     responses = document["paths"][f"/api/v1/{path}"][method]["responses"]
     assert {status for status in responses if status[0] == "2" or status == "404"} == statuses
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"),
+    [
+        ("tools/{tool_id}/connect/", {"400"}),
+        ("documents/{document_id}/refresh/", {"400", "413"}),
+    ],
+)
+def test_what_an_address_asked_for_them_refuses_is_documented(document, path, statuses):
+    """They have neither a body nor a query, but ask a server that may answer anything."""
+    assert statuses <= set(document["paths"][f"/api/v1/{path}"]["post"]["responses"])
 
 
 def test_scenes_that_are_added_come_at_once(document):

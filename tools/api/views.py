@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.answers import answer_once
-from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
+from accounts.api.group_views import NO_GROUP, SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -45,7 +45,10 @@ SHARING: Final = ("shared",)
 class ToolsView(GenericAPIView[Tool]):
     serializer_class = ToolSummarySerializer
 
-    @extend_schema(parameters=SHARED_FILTERS, responses=ToolSummarySerializer(many=True))
+    @extend_schema(
+        parameters=SHARED_FILTERS,
+        responses={200: ToolSummarySerializer(many=True), 404: NO_GROUP},
+    )
     def get(self, request: Request) -> Response:
         """List the tools that are yours, shared, or shared with a group of yours, newest first."""
         principal = principal_of(request)
