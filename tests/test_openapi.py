@@ -123,11 +123,12 @@ def test_statuses_are_those_that_are_answered(document, path, method, statuses):
     ("path", "statuses"),
     [
         ("tools/{tool_id}/connect/", {"400"}),
+        ("tools/{tool_id}/refresh/", {"400"}),
         ("documents/{document_id}/refresh/", {"400", "413"}),
     ],
 )
-def test_what_an_address_asked_for_them_refuses_is_documented(document, path, statuses):
-    """They have neither a body nor a query, but ask a server that may answer anything."""
+def test_refusals_that_no_body_and_no_query_explain_are_documented(document, path, statuses):
+    """They depend on the row, and on what the server at its address says."""
     assert statuses <= set(document["paths"][f"/api/v1/{path}"]["post"]["responses"])
 
 

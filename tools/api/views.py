@@ -4,7 +4,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db.models import F, Func, JSONField, QuerySet, Value
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -40,6 +40,9 @@ from tools.wire import ToolWire, call_wire, summary_wire, tool_wire
 
 SHARING: Final = ("shared",)
 """The field that says who may use a tool."""
+
+
+_PASTED: Final = OpenApiResponse(description="The tool was made from a pasted document.")
 
 
 class ToolsView(GenericAPIView[Tool]):
@@ -116,7 +119,7 @@ class ToolGrantView(GrantView):
 
 
 class ToolRefreshView(APIView):
-    @extend_schema(request=None, responses=ToolSerializer)
+    @extend_schema(request=None, responses={200: ToolSerializer, 400: _PASTED})
     def post(self, request: Request, tool_id: UUID) -> Response:
         """Ask the service again what it offers. `last_error` says why if that fails."""
         principal = principal_of(request)
