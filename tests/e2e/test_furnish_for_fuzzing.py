@@ -2,6 +2,7 @@
 notice that they cannot be made any more."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.e2e
 STORED_RESPONSE = "DELETE /v1/responses/{response_id}"
 
 
-def test_people_with_rows_are_made(running_platform: Platform, tmp_path):
+def test_people_with_rows_are_made(running_platform: Platform, tmp_path: Path) -> None:
     apart = tmp_path / "apart.json"
     apart.write_text(json.dumps([*SAME_BY_ANOTHER_NAME, STORED_RESPONSE]))
     cast = json.loads(running_platform.command("-m", "tests.fuzz", str(apart)))
@@ -30,6 +31,6 @@ def test_people_with_rows_are_made(running_platform: Platform, tmp_path):
     assert all(party["credentials"] and party["values"] for party in cast["apart"].values())
 
 
-def test_every_operation_that_is_named_is_there():
+def test_every_operation_that_is_named_is_there() -> None:
     there = {f"{method.upper()} {route.documented}" for route, method in OPERATIONS}
     assert {*SPOILERS, *FIRST, *SAME_BY_ANOTHER_NAME, STORED_RESPONSE} <= there
