@@ -62,7 +62,7 @@ test-fuzz: installed-dev  ## Schemathesis over the OpenAPI document, for FUZZ_SE
 	|| { rm -f $$venv/installed; $(BIN)/python -m venv $$venv \
 	&& $$venv/bin/python -m pip install -q --disable-pip-version-check schemathesis==$(SCHEMATHESIS) \
 	&& echo "$(SCHEMATHESIS)" > $$venv/installed; }
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -p tests.services -rP tests/fuzz
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -p tests.services -rP --show-capture=stdout tests/fuzz
 
 test-widget: browser  ## The widget in Debian's Chromium; installs it where this is root on a Debian
 	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py tests/e2e/test_reach_widget.py

@@ -147,6 +147,8 @@ def main() -> int:
             ended = event["event"]
     except urllib.error.HTTPError as error:
         raise SystemExit(error.read().decode())
+    except (OSError, http.client.HTTPException) as error:
+        raise SystemExit(f"Amber does not answer at {URL}: {getattr(error, 'reason', error)}")
     say(f"\n[{ended}, chat {chat_id}]\n")
     return 0 if ended == "turn.completed" else 1
 

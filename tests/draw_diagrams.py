@@ -63,8 +63,12 @@ def main(script: str) -> int:
     if wanted:
         _draw(wanted, Path(script))
     current = {each.picture(scheme) for each in diagrams for scheme in SCHEMES}
-    for picture in set(FOLDER.glob("*.svg")) - current:
+    left_over = set(FOLDER.glob("*.svg")) - current
+    for picture in left_over:
         picture.unlink()
+    sys.stdout.write(f"Drew {len(wanted)} of {len(diagrams)} diagrams: the others were current.\n")
+    for picture in sorted(left_over):
+        sys.stdout.write(f"Removed {picture.name}, which no diagram has any more.\n")
     return 0
 
 

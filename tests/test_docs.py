@@ -189,6 +189,24 @@ def test_amber_s_own_clients_know_after_which_events_a_stream_goes_on(client):
     assert of_turns >= LAST_EVENTS
 
 
+EVENT_OF_RESPONSES = re.compile(r"response\.[a-z_.]+|error")
+
+
+def events_of_responses() -> set[str]:
+    """Names of the events that /v1/responses streams, as they stand in its code."""
+    code = ast.parse((ROOT / "public_api/responses/events.py").read_text())
+    texts = (node.value for node in ast.walk(code) if isinstance(node, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and EVENT_OF_RESPONSES.fullmatch(text)}
+
+
+def test_every_event_of_responses_is_documented_and_no_other():
+    page = (DOCS / "public-api.md").read_text()
+    (said,) = re.findall(r"^\*\*Events\.\*\*.*?\n\n", page, re.DOTALL | re.MULTILINE)
+    both = re.sub(r"`([a-z_.]+)\.delta` and `\.done`", r"`\1.delta` `\1.done`", said)
+    named = {name for name in re.findall(r"`([^`]+)`", both) if EVENT_OF_RESPONSES.fullmatch(name)}
+    assert named == events_of_responses()
+
+
 # -- Tools, errors -------------------------------------------------------------------------------
 
 

@@ -14,10 +14,11 @@ from mkdocs.exceptions import Abort
 
 from amber.docs_site import place
 from amber.docs_site.build import build_site
-from amber.docs_site.hooks import diagrams_of, is_drawn, on_page_markdown
+from amber.docs_site.hooks import FOLDER, SCHEMES, diagrams_of, is_drawn, on_page_markdown
 from amber.docs_site.place import ROOT
 from amber.web import docs_pages
 from amber.web.openapi_introduction import INTRODUCTION
+from tests import draw_diagrams
 
 INDEX = "search/search_index.json"
 
@@ -155,6 +156,14 @@ def test_every_diagram_has_its_pictures(page):
         diagram.name: is_drawn(diagram) for diagram in diagrams_of(page.read_text(), page.stem)
     }
     assert all(drawn.values()), drawn
+
+
+def test_drawing_says_what_was_drawn(capsys):
+    pictures = {path: path.read_bytes() for path in FOLDER.glob("*.svg")}
+    assert draw_diagrams.main("a script that nothing needs") == 0
+    count = len(pictures) // len(SCHEMES)
+    assert capsys.readouterr().out == f"Drew 0 of {count} diagrams: the others were current.\n"
+    assert pictures == {path: path.read_bytes() for path in FOLDER.glob("*.svg")}
 
 
 class _File:

@@ -109,11 +109,27 @@ def test_the_events_of_a_turn_are_documented(document):
         ("libraries/search/", "post", {"200", "404"}),
         ("invitations/accept/", "post", {"200", "404"}),
         ("me/organization/", "put", {"200", "404"}),
+        ("assistants/", "get", {"200", "404"}),
+        ("libraries/", "get", {"200", "404"}),
+        ("tools/", "get", {"200", "404"}),
     ],
 )
 def test_statuses_are_those_that_are_answered(document, path, method, statuses):
     responses = document["paths"][f"/api/v1/{path}"][method]["responses"]
     assert {status for status in responses if status[0] == "2" or status == "404"} == statuses
+
+
+@pytest.mark.parametrize(
+    ("path", "statuses"),
+    [
+        ("tools/{tool_id}/connect/", {"400"}),
+        ("tools/{tool_id}/refresh/", {"400"}),
+        ("documents/{document_id}/refresh/", {"400", "413"}),
+    ],
+)
+def test_refusals_that_no_body_and_no_query_explain_are_documented(document, path, statuses):
+    """They depend on the row, and on what the server at its address says."""
+    assert statuses <= set(document["paths"][f"/api/v1/{path}"]["post"]["responses"])
 
 
 def test_scenes_that_are_added_come_at_once(document):

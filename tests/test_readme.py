@@ -156,6 +156,19 @@ def test_examples_answer_and_resume(environ):
     assert "event: turn.completed" in with_curl
 
 
+@pytest.mark.parametrize(
+    "example", [[sys.executable, "examples/ask.py"], ["sh", "examples/ask.sh"]]
+)
+def test_examples_say_in_a_line_that_nobody_answers(example):
+    nobody = {"PATH": os.environ["PATH"], "AMBER_KEY": "k"}
+    nobody["AMBER_URL"] = f"http://127.0.0.1:{free_port()}"
+    done = subprocess.run(
+        [*example, "Hi"], cwd=ROOT, env=nobody, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert re.fullmatch(r"[^\n]*127\.0\.0\.1[^\n]*\n+", done.stderr), done.stderr
+
+
 def test_the_tool_service_is_attached_as_its_page_says(environ):
     page = (ROOT / "examples/tools/README.md").read_text()
     port = environ["AMBER_TOOL_ALLOWED_HOSTS"].rpartition(":")[2]

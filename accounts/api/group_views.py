@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from django.db.models import Q
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
@@ -94,6 +94,7 @@ SHARED_FILTERS: Final = [
     OpenApiParameter("group_id", UUID, description="Only what is shared with this group."),
 ]
 """What `shared_rows` reads of a request."""
+NO_GROUP: Final = OpenApiResponse(description="You cannot see the group named by `group_id`.")
 _NOT_IN_IT: Final = "Only members of the group and admins of the organization see who is in it."
 
 

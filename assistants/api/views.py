@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
+from accounts.api.group_views import NO_GROUP, SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
 from accounts.tenancy.access import check_sharing, get_managed, get_visible, get_writable
@@ -41,7 +41,10 @@ class _OfAssistants(GenericAPIView[Assistant]):
 
 
 class AssistantsView(_OfAssistants):
-    @extend_schema(parameters=SHARED_FILTERS, responses=AssistantSerializer(many=True))
+    @extend_schema(
+        parameters=SHARED_FILTERS,
+        responses={200: AssistantSerializer(many=True), 404: NO_GROUP},
+    )
     def get(self, request: Request) -> Response:
         """List the assistants that are yours, shared, or shared with a group of yours, newest
         first."""

@@ -29,7 +29,7 @@ from libraries.api.library_serializers import (
     DocumentUpload,
     DocumentUrl,
 )
-from libraries.api.schema import DOCUMENT_FILTERS
+from libraries.api.schema import DOCUMENT_FILTERS, NOT_FETCHED
 from libraries.api.uploads import is_form, read_upload, refuse_long_form
 from libraries.files.payload import Payload
 from libraries.ingestion import document_services, url_services
@@ -204,7 +204,7 @@ class RetryView(APIView):
 
 
 class DocumentRefreshView(APIView):
-    @extend_schema(request=None, responses=DocumentSerializer)
+    @extend_schema(request=None, responses={200: DocumentSerializer, **NOT_FETCHED})
     def post(self, request: Request, document_id: UUID) -> Response:
         """Fetch a document from its address again; if the content has changed, index it anew.
 

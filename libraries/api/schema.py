@@ -38,6 +38,10 @@ DOCUMENT_FILTERS: Final = [
     OpenApiParameter("path_prefix", str, description="Only paths that begin with this."),
 ]
 
+NOT_FETCHED: Final[dict[int, OpenApiResponse]] = {
+    400: OpenApiResponse(description="The address does not answer with a file that can be read."),
+    413: OpenApiResponse(description="The file at the address is too large."),
+}
 CONTENT_PARAMETERS: Final = [
     OpenApiParameter(
         "inline",

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api.answers import answer_once
-from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
+from accounts.api.group_views import NO_GROUP, SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -53,7 +53,10 @@ class LibrariesView(GenericAPIView[Library]):
     serializer_class = LibrarySerializer
     bound_keys_may = ("GET",)
 
-    @extend_schema(parameters=SHARED_FILTERS, responses=LibrarySerializer(many=True))
+    @extend_schema(
+        parameters=SHARED_FILTERS,
+        responses={200: LibrarySerializer(many=True), 404: NO_GROUP},
+    )
     def get(self, request: Request) -> Response:
         """List the libraries that are yours, shared, or shared with a group of yours, newest
         first."""

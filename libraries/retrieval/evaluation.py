@@ -122,12 +122,13 @@ def _gain(grades: Iterable[float]) -> float:
 
 
 def _documents(found: SearchResult, names: Mapping[UUID, str]) -> list[str]:
-    """Return each document once, in the order of first passages.
+    """Return each document once, in the order of first passages, and those of one name as one: else
+    more would be found than the set names.
 
     Documents that the set does not name are named by their ids.
     """
-    ids = dict.fromkeys(passage.document.id for passage in found.passages)
-    return [names.get(pk, str(pk)) for pk in ids]
+    ids = (passage.document.id for passage in found.passages)
+    return list(dict.fromkeys(names.get(pk, str(pk)) for pk in ids))
 
 
 def _names(library: Library, questions: Sequence[JudgedQuestion]) -> dict[UUID, str]:

@@ -63,7 +63,8 @@ def read_question_set(path: Path) -> QuestionSet:
     except OSError as error:
         raise QuestionSetError(f"{error.filename}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        said = f"{path} has none of the known forms ({error!r}). {EXPECTED}"
+        why = f" ({error})" if isinstance(error, ValueError) else ""  # what is wrong with its JSON
+        said = f"{path} has none of the known forms{why}. {EXPECTED}"
         raise QuestionSetError(said) from error
 
 

@@ -127,6 +127,13 @@ def test_other_forms_are_refused(tmp_path, said):
         read_question_set(written(tmp_path, "q.json", said))
 
 
+def test_what_no_json_is_is_told_and_nothing_of_the_reader_s_own(tmp_path):
+    with pytest.raises(QuestionSetError, match=r"forms \(Expecting .* line 1 column 2"):
+        read_question_set(written(tmp_path, "q.json", "{"))
+    with pytest.raises(QuestionSetError, match=r"none of the known forms\. Amber's own is"):
+        read_question_set(written(tmp_path, "q.json", '[{"question": "a?"}]'))
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(QuestionSetError, match="No such file"):
         read_question_set(tmp_path / "gone.json")
@@ -162,6 +169,18 @@ def test_one_retriever_can_be_asked_alone(library, tmp_path):
     questions = read_question_set(written(tmp_path, "q.json", question_set())).questions
     alone = summary(evaluate(library, questions, retrievers=["vectors"]))
     assert alone.recall[10] < 60
+
+
+@pytest.mark.django_db
+def test_documents_of_one_name_count_as_one(alice):
+    """Nothing is found better than perfectly."""
+    library = new_library(alice)
+    for folder in ("old", "new"):
+        shelve(library, "The pump is bled at its valve.", path=f"{folder}/pump.md", name="pump.md")
+    with for_organization(library.organization_id):
+        (asked,) = evaluate(library, [JudgedQuestion("How is the pump bled?", {"pump.md": 1})])
+    assert list(asked.found) == ["pump.md"]
+    assert ndcg(asked, 10) == 1
 
 
 @pytest.mark.django_db

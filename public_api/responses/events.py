@@ -43,6 +43,8 @@ LAST: Final = {
 
 TEXT_DELTA: Final = "response.output_text.delta"
 REASONING_DELTA: Final = "response.reasoning_text.delta"
+ARGUMENTS_DELTA: Final = "response.function_call_arguments.delta"
+ARGUMENTS_DONE: Final = "response.function_call_arguments.done"
 _DELTAS: Final = frozenset({TEXT_DELTA, REASONING_DELTA})
 
 
@@ -166,9 +168,8 @@ class ResponseEvents:
         begun = call_item(self._form, number, call, fields, status="in_progress", is_begun=True)
         place = {"item_id": begun["id"], "output_index": index}
         yield self._event("response.output_item.added", output_index=index, item=begun)
-        name = "response.function_call_arguments"
-        yield self._event(f"{name}.delta", **place, delta=call.arguments)
-        yield self._event(f"{name}.done", **place, arguments=call.arguments)
+        yield self._event(ARGUMENTS_DELTA, **place, delta=call.arguments)
+        yield self._event(ARGUMENTS_DONE, **place, arguments=call.arguments)
         item = call_item(self._form, number, call, fields)
         yield self._event("response.output_item.done", output_index=index, item=item)
 

@@ -17,7 +17,7 @@ const ask = (prompt, model = "fake-model", more = {}, key = "") =>
 const seen = {};
 seen.whole = (await ask(markers.words)).text;
 const pieces = [];
-const stream = streamText({ model: amber("fake-model"), prompt: markers.words, maxRetries: 0 });
+const stream = streamText({ model: amber("fake-model"), prompt: markers.pieces, maxRetries: 0 });
 for await (const piece of stream.textStream) pieces.push(piece);
 seen.streamed = pieces.join("");
 seen.pieces = pieces.length;

@@ -71,7 +71,7 @@ def name_of(error: openai.APIStatusError) -> str:
 
 
 def main() -> None:
-    pieces = [piece.content for piece in model().stream(MARKERS["words"]) if piece.content]
+    pieces = [piece.content for piece in model().stream(MARKERS["pieces"]) if piece.content]
     responses = model(use_responses_api=True).invoke(MARKERS["words"])
     seen = {
         "whole": model().invoke(MARKERS["words"]).content,

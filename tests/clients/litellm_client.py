@@ -73,7 +73,7 @@ def failure(act: Callable[[], object]) -> list[Any] | None:
 
 
 def main() -> None:
-    chunks = ask(MARKERS["words"], stream=True)
+    chunks = ask(MARKERS["pieces"], stream=True)
     pieces = [piece for c in chunks if (piece := c.choices[0].delta.content)]
     told = litellm.embedding(model="openai/fake-embedding", input=["amber"], **AT)
     seen = {

@@ -17,7 +17,7 @@ for await (const model of client.models.list()) seen.models.push(model.id);
 
 seen.whole = (await ask(markers.words)).choices[0].message.content;
 const pieces = [];
-for await (const chunk of await ask(markers.words, "fake-model", { stream: true })) {
+for await (const chunk of await ask(markers.pieces, "fake-model", { stream: true })) {
   if (chunk.choices[0]?.delta.content) pieces.push(chunk.choices[0].delta.content);
 }
 seen.streamed = pieces.join("");

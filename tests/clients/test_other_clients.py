@@ -33,6 +33,7 @@ CLIENT_SECONDS = 120
 ARGUMENTS = base64.urlsafe_b64encode(b'{"city": "Oslo"}').decode().rstrip("=")
 MARKERS = {
     "words": "[[fake tokens=6]]",
+    "pieces": "[[fake tokens=6 itl=200]]",  # what comes at once is told at once
     "call": f"[[fake call=weather args={ARGUMENTS} tokens=6]]",
     "slow": "[[fake tokens=400 itl=50]]",
     "image": png_url(),

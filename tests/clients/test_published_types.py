@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from public_api.tests.openai_forms import OURS
 from tests.clients.test_other_clients import INSTALLED
+from tests.test_docs import events_of_responses
 
 SAID = Path(os.environ.get("SAID_FOLDER", INSTALLED / "said"))
 NODE = INSTALLED / "node"
@@ -33,23 +35,9 @@ TYPES = {
     "Deleted": "{ id: string; object: 'response'; deleted: true }",
     "Failed": "{ error: OpenAI.ErrorObject }",
 }
-EVENTS = {
-    "response.created",
-    "response.in_progress",
-    "response.output_item.added",
-    "response.content_part.added",
-    "response.output_text.delta",
-    "response.output_text.annotation.added",
-    "response.output_text.done",
-    "response.content_part.done",
-    "response.function_call_arguments.delta",
-    "response.function_call_arguments.done",
-    "response.output_item.done",
-    "response.completed",
-    "response.incomplete",
-    "response.failed",
-    "error",
-}
+MESSAGES = ("ChatCompletionMessage", "ChoiceDelta", "ResponseFunctionToolCall")
+OF_MESSAGES = {name for kind, name in OURS if kind.startswith(MESSAGES)} - {"annotations"}
+"""Fields of ours in messages and calls. Annotations are of ours in deltas alone."""
 TOLD_APART_BY = ("type", "role", "object", "status", "finish_reason")
 
 pytestmark = pytest.mark.skipif(
@@ -79,14 +67,12 @@ def kind_of(value: Any) -> Any:
 
 
 def published(value: Any) -> Any:
-    """Without the fields of ours (`public_api.tests.openai_forms.OURS`); with the one that the client
-    makes itself."""
+    """Without the fields of ours; with the one that the client makes itself."""
     if isinstance(value, list):
         return [published(each) for each in value]
     if not isinstance(value, dict):
         return value
-    ours = {"amber_sealed", "amber_sender", "extra_content", "reasoning_content"}
-    ours |= {"document"} if "url_citation" in value else set()
+    ours = OF_MESSAGES | ({"document"} if "url_citation" in value else set())
     match value.get("object", value.get("type")):
         case "model":
             ours = {"name"}
@@ -114,7 +100,9 @@ def source(bodies: list[tuple[str, Any]]) -> Iterator[str]:
 def test_every_body_and_event_is_of_its_published_type():
     bodies = kept()
     assert {name for name, _ in bodies} == set(TYPES)
-    assert {body["type"] for name, body in bodies if name == "ResponseStreamEvent"} == EVENTS
+    assert {body["type"] for name, body in bodies if name == "ResponseStreamEvent"} == (
+        events_of_responses()
+    )
     path = NODE / "said.ts"
     path.write_text("\n".join(source(bodies)) + "\n")
     options = ("--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck")

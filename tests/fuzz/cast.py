@@ -84,8 +84,10 @@ def visitor_of(host: Persona) -> Guest:
 def invited(persona: Persona, *, by: str) -> str:
     """The token of an invitation into somebody's organization."""
     token = secrets.token_urlsafe(32)
+    host = found(by, f"{by} Ltd")
     Invitation.objects.create(
-        organization=found(by, f"{by} Ltd").organization,
+        organization=host.organization,
+        invited_by=host.user,
         email=persona.user.email,
         token_sha256=sha256_hex(token),
         expires_at=timezone.now() + timedelta(days=1),

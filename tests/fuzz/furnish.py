@@ -24,12 +24,19 @@ SAME_BY_ANOTHER_NAME = {
 }
 
 
-def furnish(platform: Platform, cast: dict[str, Any], tool: ToolService) -> None:
-    """`main`, `guest`, and whoever is there for one operation that needs something of its own."""
+def furnish(
+    platform: Platform, cast: dict[str, Any], tool: ToolService, protected_url: str
+) -> None:
+    """`main`, `guest`, and whoever is there for one operation that needs something of its own.
+
+    At `protected_url` an MCP server wants OAuth.
+    """
     main, guest, apart = cast["main"], cast["guest"], cast["apart"]
     who = Client(platform.port, main["credentials"]["apiKey"])
     main["values"] |= rows_with_work(platform, who, tool.url)
-    for operation, rows in rows_for_one(platform, who, tool, main["values"]).items():
+    own = rows_for_one(platform, who, tool, main["values"])
+    own["POST /api/v1/tools/{tool_id}/connect/"] = rows_of_oauth(who, protected_url)
+    for operation, rows in own.items():
         apart[operation] = main | {"values": main["values"] | rows}
     for operation, (name, kind) in SAME_BY_ANOTHER_NAME.items():
         apart[operation]["values"][name] = apart[operation]["values"][kind]
@@ -37,6 +44,9 @@ def furnish(platform: Platform, cast: dict[str, Any], tool: ToolService) -> None
     leaving["values"] |= response_of(Client(platform.port, leaving["credentials"]["apiKey"]))
     visitor = Client(platform.port, guest["credentials"]["guestToken"])
     guest["values"] |= rows_of_visit(visitor, guest["values"]["assistant_id"])
+    answer = visitors_answer(platform, visitor, guest["values"])
+    path = "/api/v1/public/assistants/{assistant_id}/messages/{message_id}/feedback/"
+    apart[f"PUT {path}"] = guest | {"values": guest["values"] | {"message_id": answer}}
 
 
 def rows_for_one(
@@ -48,7 +58,9 @@ def rows_for_one(
     page = {"name": "page.txt", "url": tool.address("/page")}
     fetched = made(who.post(f"libraries/{values['library_id']}/documents/", page))
     waiting = rows_of_waiting_turn(platform, who, values["assistant_id"])
+    answer = who.messages(values["chat_id"])[-1]
     return {
+        "PUT /api/v1/messages/{message_id}/feedback/": {"message_id": answer["id"]},
         "POST /api/v1/assistants/{assistant_id}/tools/": {"tool_id": spare["id"]},
         "POST /api/v1/documents/{document_id}/refresh/": {"document_id": fetched["id"]},
         "POST /api/v1/turns/{turn_id}/approve/": waiting,
@@ -116,6 +128,11 @@ def response_of(who: Client) -> dict[str, Any]:
     return {"response_id": response["id"], "previous_response_id": response["id"]}
 
 
+def rows_of_oauth(who: Client, url: str) -> dict[str, Any]:
+    body = {"kind": "mcp", "discovery_url": url, "options": {"auth": {"type": "oauth"}}}
+    return {"tool_id": made(who.post("tools/", body))["id"]}
+
+
 def rows_of_waiting_turn(platform: Platform, who: Client, assistant_id: str) -> dict[str, Any]:
     """A turn that waits for a person's decision, and the decision."""
     chat = made(who.post("chats/", {"assistant_id": assistant_id}))
@@ -137,3 +154,16 @@ def rows_of_visit(who: Client, assistant_id: str) -> dict[str, Any]:
         "turn_id": asked["turn"]["id"],
         "file_id": file["id"],
     }
+
+
+def visitors_answer(platform: Platform, who: Client, values: dict[str, Any]) -> str:
+    """The id of the answer to what a guest asked, once it is there."""
+    path = f"public/assistants/{values['assistant_id']}/chats/{values['chat_id']}/messages/"
+    found: list[dict[str, Any]] = []
+
+    def is_answered() -> bool:
+        found[:] = [m for m in who.get(path).body["results"] if m["role"] == "assistant"]
+        return bool(found)
+
+    platform.wait_for(is_answered, "answer to a guest")
+    return str(found[0]["id"])

@@ -5,7 +5,6 @@ a JSON file: `role`, the `parties` by operation ("" for all others), what to ask
 for what was answered, a JSON line each. See https://schemathesis.readthedocs.io/en/stable/guides/extending/.
 """
 
-import copy
 import json
 import os
 import re
@@ -71,7 +70,7 @@ def put_in_place(case: Any, values: dict[str, Any]) -> None:
         (ParameterLocation.BODY, "body"),
     ):
         if case.meta is None or not case.meta.is_negative_at(location):
-            setattr(case, container, with_values(copy.deepcopy(getattr(case, container)), values))
+            setattr(case, container, with_values(getattr(case, container), values))
 
 
 def with_values(node: Any, values: dict[str, Any]) -> Any:

@@ -25,6 +25,7 @@ from tests.fuzz.danger import is_apart
 from tests.fuzz.first_requests import FIRST
 from tests.fuzz.furnish import furnish
 from tests.routes import METHODS
+from tools.tests.oauth_service import serving_oauth
 from tools.tests.services import say_json
 from tools.tests.tool_service import function, serving
 
@@ -51,6 +52,9 @@ WITHOUT_RATES = {
 EACH_ONCE = ("--phases", "fuzzing", "--mode", "positive", "--max-examples", "3")
 AT_LENGTH = ("--phases", "examples,coverage,fuzzing")
 TRACE_CHARS = 1_500
+TOO_SHORT = (
+    "each operation was asked once, and no time was left to ask more. Set FUZZ_SECONDS to more."
+)
 
 
 pytestmark = [
@@ -140,14 +144,18 @@ def as_role(role: str, party: dict[str, Any]) -> dict[str, Any]:
 def stage(
     fake_provider: RunningProvider, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
-    with started_platform(fake_provider.base_url, **WITHOUT_RATES) as platform, serving() as tool:
+    with (
+        started_platform(fake_provider.base_url, **WITHOUT_RATES) as platform,
+        serving() as tool,
+        serving_oauth() as protected,
+    ):
         tool.route("/call", say_json({"content": "done"}))  # whatever it is asked
         tool.functions = [function(), function("send", requires_approval=True)]
         document = Client(platform.port).get("/api/schema/?format=json").body
         apart = tmp_path_factory.mktemp("cast") / "apart.json"
         apart.write_text(json.dumps([o for o in operations_of(document) if is_apart(o)]))
-        cast = json.loads(platform.run("-m", "tests.fuzz", str(apart)))
-        furnish(platform, cast, tool)
+        cast = json.loads(platform.command("-m", "tests.fuzz", str(apart)))
+        furnish(platform, cast, tool, f"{protected.root}/mcp")
         yield Stage(platform, document, cast, {})
 
 
@@ -158,12 +166,18 @@ def test_answers_as_the_document_says(stage, role, tmp_path):
     plan.write_text(json.dumps(stage.plan_for(role, log)))
     checks = CHECKS + (CHECKS_OF_METHODS if role in ROLES_OF_ALL_METHODS else [])
     ends_at = time.monotonic() + float(os.environ["FUZZ_SECONDS"]) * SHARES[role]
-    ask(stage, document, plan, checks, EACH_ONCE)
-    seconds = max(1, round(ends_at - time.monotonic()))
-    ask(stage, document, plan, checks, [*AT_LENGTH, "--max-time", str(seconds)])
+    faults = ask(stage, document, plan, checks, EACH_ONCE)
+    seconds = round(ends_at - time.monotonic())
+    if seconds > 0:
+        extent = [*AT_LENGTH, "--max-time", str(seconds)]
+        faults += ask(stage, document, plan, checks, extent)
+    else:
+        sys.stdout.write(f"{role}: {TOO_SHORT}\n")
+    assert not faults, faults
 
 
-def ask(stage: Stage, document: Path, plan: Path, checks: list[str], extent: Sequence[str]) -> None:
+def ask(stage: Stage, document: Path, plan: Path, checks: list[str], extent: Sequence[str]) -> str:
+    """What schemathesis says of what it found wrong; nothing if all was well."""
     argv = [str(COMMAND), "run", str(document), "--url", f"http://127.0.0.1:{stage.platform.port}"]
     argv += ["--seed", "1", "--no-shrink", "--no-color", "--continue-on-failure"]
     argv += ["--request-timeout", "30", "--warnings", "off", *extent]
@@ -176,7 +190,7 @@ def ask(stage: Stage, document: Path, plan: Path, checks: list[str], extent: Seq
     log = plan.parent / "log"
     assert log.exists(), done.stdout + done.stderr
     stage.note(log)
-    assert done.returncode == 0, done.stdout[-60_000:] + done.stderr[-2_000:]
+    return "" if done.returncode == 0 else done.stdout[-60_000:] + done.stderr[-2_000:]
 
 
 def test_no_process_leaves_a_trace(stage):

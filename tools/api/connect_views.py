@@ -1,11 +1,11 @@
 """Connect tools by OAuth over REST and a page: the owner goes to the server's page, and comes back."""
 
-from typing import TypedDict
+from typing import Final, TypedDict
 from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -30,12 +30,15 @@ class ConnectionWire(TypedDict):
 
 
 ConnectionSerializer = serializer_of(ConnectionWire)
+_NOT_BEGUN: Final = OpenApiResponse(
+    description="The tool does not use OAuth, or its server cannot be asked how."
+)
 
 
 class ConnectView(APIView):
     permission_classes = [HasPrincipal, InPerson]
 
-    @extend_schema(request=None, responses=ConnectionSerializer)
+    @extend_schema(request=None, responses={200: ConnectionSerializer, 400: _NOT_BEGUN})
     def post(self, request: Request, tool_id: UUID) -> Response:
         """Begin to connect a tool by OAuth. Open `authorization_url` in your browser: its server asks
         there whether Amber may come in, and sends you back."""

@@ -4,14 +4,14 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db.models import F, Func, JSONField, QuerySet, Value
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.api.answers import answer_once
-from accounts.api.group_views import SHARED_FILTERS, GrantsView, GrantView, shared_rows
+from accounts.api.group_views import NO_GROUP, SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
@@ -42,10 +42,16 @@ SHARING: Final = ("shared",)
 """The field that says who may use a tool."""
 
 
+_PASTED: Final = OpenApiResponse(description="The tool was made from a pasted document.")
+
+
 class ToolsView(GenericAPIView[Tool]):
     serializer_class = ToolSummarySerializer
 
-    @extend_schema(parameters=SHARED_FILTERS, responses=ToolSummarySerializer(many=True))
+    @extend_schema(
+        parameters=SHARED_FILTERS,
+        responses={200: ToolSummarySerializer(many=True), 404: NO_GROUP},
+    )
     def get(self, request: Request) -> Response:
         """List the tools that are yours, shared, or shared with a group of yours, newest first."""
         principal = principal_of(request)
@@ -113,7 +119,7 @@ class ToolGrantView(GrantView):
 
 
 class ToolRefreshView(APIView):
-    @extend_schema(request=None, responses=ToolSerializer)
+    @extend_schema(request=None, responses={200: ToolSerializer, 400: _PASTED})
     def post(self, request: Request, tool_id: UUID) -> Response:
         """Ask the service again what it offers. `last_error` says why if that fails."""
         principal = principal_of(request)

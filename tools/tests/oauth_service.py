@@ -4,11 +4,13 @@ import base64
 import hashlib
 import json
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tools.tests.mcp_service import Seen, make_server
+from tools.tests.mcp_service import Running, Seen, make_server
 
 Json = dict[str, Any]
 
@@ -127,3 +129,14 @@ class OAuthService:
         if self.lifetime_seconds is not None:
             told["expires_in"] = self.lifetime_seconds
         return 200, told, []
+
+
+@contextmanager
+def serving_oauth() -> Iterator[OAuthService]:
+    service = OAuthService()
+    running = Running(service.app)
+    service.port = running.port
+    try:
+        yield service
+    finally:
+        running.stop()

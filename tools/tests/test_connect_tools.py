@@ -15,8 +15,7 @@ from tools.connections.connected import functions_of
 from tools.models import Tool, ToolCallRecord
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ToolContext
-from tools.tests.mcp_service import Running
-from tools.tests.oauth_service import OAuthService
+from tools.tests.oauth_service import OAuthService, serving_oauth
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,12 +25,9 @@ OAUTH = {"auth": {"type": "oauth"}}
 
 @pytest.fixture
 def service(settings: Any) -> Any:
-    made = OAuthService()
-    running = Running(made.app)
-    made.port = running.port
-    settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{made.port}"]
-    yield made
-    running.stop()
+    with serving_oauth() as made:
+        settings.AMBER_TOOL_ALLOWED_HOSTS = [f"127.0.0.1:{made.port}"]
+        yield made
 
 
 def add(persona: Persona, service: OAuthService, **body: Any) -> Any:
