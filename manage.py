@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 def main() -> int:
     load_dotenv(HERE / ".env")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
-    os.environ.setdefault("AMBER_VAR_DIR", str(HERE / "var"))
+    _set_default("AMBER_VAR_DIR", str(HERE / "var"))
     if sys.argv[1:2] == ["up"] and not {"-h", "--help"} & {*sys.argv}:
         return up.main(sys.argv[2:])
     command = sys.argv[1] if len(sys.argv) > 1 else "command"
@@ -30,7 +30,7 @@ def main() -> int:
     name_process(command)
     with up.postgres_for(command):
         for name, value in installation.read_kept(Path(os.environ["AMBER_VAR_DIR"])).items():
-            os.environ.setdefault(name, value)
+            _set_default(name, value)
         # `up` must not pay for these.
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
@@ -40,6 +40,11 @@ def main() -> int:
         except ImproperlyConfigured as wrong:
             sys.exit(f"{wrong}{_hint()}")
     return 0
+
+
+def _set_default(name: str, value: str) -> None:
+    """Set what the environment does not give; an empty value is none."""
+    os.environ[name] = os.environ.get(name) or value
 
 
 def _hint() -> str:

@@ -123,7 +123,8 @@ def account(environ: dict[str, str]) -> Any:
 
 def asker(environ: dict[str, str]) -> Client:
     """Somebody with a key, whom the built-in offline model answers."""
-    done = manage(environ, "create_account", "--email", "ida@example.com", "--api-key")
+    unset = {"DATABASE_URL": "", "REDIS_URL": ""}  # as a copied .env has them: no address is given
+    done = manage(environ | unset, "create_account", "--email", "ida@example.com", "--api-key")
     assert done.returncode == 0, done.stderr
     return Client(int(environ["AMBER_PORT"]), json.loads(done.stdout)["api_key"])
 
