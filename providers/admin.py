@@ -6,6 +6,7 @@ model is the default) is an action that calls one service.
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -38,11 +39,11 @@ from engine.provider.model import ProviderError
 from providers import services
 from providers.budgets import reservations
 from providers.budgets.counters import annotate_used, open_counters
-from providers.budgets.operator_form import BudgetForm
+from providers.budgets.operator_form import FIELDS_OF, BudgetForm
+from providers.budgets.scopes import SCOPES
 from providers.models import (
     OFFLINE_URL,
     Budget,
-    BudgetScope,
     BudgetUnit,
     EmbeddingModel,
     LanguageModel,
@@ -385,6 +386,9 @@ class UsageRecordAdmin(ReadOnlyAdmin):
         return usage_page(request, self.admin_site.each_context(request))
 
 
+_FIELDS_OF_SUBJECTS: Final = tuple(dict.fromkeys(chain.from_iterable(FIELDS_OF.values())))
+
+
 @admin.register(Budget)
 class BudgetAdmin(OperatorAdmin):
     """Lets operators change a budget's limit, but never whom it is for."""
@@ -396,23 +400,22 @@ class BudgetAdmin(OperatorAdmin):
     search_fields = ("organization__name", "=organization__slug", "=subject", "=id")
     autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization",)
     references: ClassVar[dict[str, Reference]] = {
-        "subject": lambda budget: _MODELS_OF_SCOPES.get(budget.scope, ""),
+        "subject": lambda budget: SCOPES[budget.scope].model,
         "assistant_id": "assistants.Assistant",
     }
     conditional_fields: ClassVar[dict[str, str]] = {
-        "user": "scope == 'user'",
-        "key": "scope == 'key'",
-        "assistant": "scope == 'assistant' || scope == 'guest'",
-        "guest_id": "scope == 'guest'",
+        name: " || ".join(
+            f"scope == '{scope}'" for scope, asked in FIELDS_OF.items() if name in asked
+        )
+        for name in _FIELDS_OF_SUBJECTS
     }
     help_texts: ClassVar[dict[str, Any]] = {
         "limit": _("For one period, in the unit above. See docs/budgets.md for what it stops."),
     }
-    _new = ("organization", "scope", "user", "key", "assistant", "guest_id")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        who = ("organization", "of_whom") if obj else self._new
-        return (*who, "period", "unit", "limit", "by_operator")
+        who = ("of_whom",) if obj else ("scope", *_FIELDS_OF_SUBJECTS)
+        return ("organization", *who, "period", "unit", "limit", "by_operator")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fixed = ("organization", "of_whom", "period", "unit") if obj else ()
@@ -421,11 +424,11 @@ class BudgetAdmin(OperatorAdmin):
     @admin.display(description=_("for whom"), ordering="scope")
     def of_whom(self, budget: Budget) -> Any:
         """Name the subject, under what kind of subject it is."""
-        kind = BudgetScope(budget.scope)
+        facts = SCOPES[budget.scope]
         if not budget.subject:
-            return _EACH[kind]
+            return facts.each
         named = reference_of(budget, "subject", self.references)
-        return write_names(named or f"…{budget.subject[-6:]}", _SCOPES[kind])
+        return write_names(named or f"…{budget.subject[-6:]}", facts.label)
 
     @admin.display(description=_("limit"), ordering="limit")
     def limit_in_unit(self, budget: Budget) -> str:
@@ -447,27 +450,6 @@ class BudgetAdmin(OperatorAdmin):
         if not change:
             open_counters(obj)
         reservations.forget_absence()
-
-
-_SCOPES: Final[dict[str, Any]] = {
-    BudgetScope.ORGANIZATION: _("Organization"),
-    BudgetScope.USER: _("User"),
-    BudgetScope.KEY: _("API key"),
-    BudgetScope.ASSISTANT: _("Assistant"),
-    BudgetScope.GUEST: _("Guest"),
-}
-_EACH: Final[dict[str, Any]] = {
-    BudgetScope.ORGANIZATION: _("The whole organization"),
-    BudgetScope.USER: _("Each user"),
-    BudgetScope.KEY: _("Each API key"),
-    BudgetScope.ASSISTANT: _("Each assistant"),
-    BudgetScope.GUEST: _("Each guest"),
-}
-_MODELS_OF_SCOPES: Final[dict[str, str]] = {
-    BudgetScope.USER: "accounts.User",
-    BudgetScope.KEY: "accounts.ApiKey",
-    BudgetScope.ASSISTANT: "assistants.Assistant",
-}
 
 
 def _in_unit(budget: Budget, amount: Decimal) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from django.contrib.postgres.indexes import BrinIndex
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q, Sum
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User, made_with
@@ -186,6 +186,12 @@ def made_between(since: datetime | None, until: datetime | None) -> Q:
 
 class UsageQuerySet(TenantQuerySet):
     """Shows admins the organization's usage, others their own, and a bound key its own."""
+
+    @staticmethod
+    def sum_used(unit: str) -> Sum:
+        """Return the sum of what rows have used of budgets in this unit."""
+        tokens = F("prompt_tokens") + F("completion_tokens")
+        return Sum(tokens if unit == BudgetUnit.TOKENS else F("cost"))
 
     def _seen_by(self, principal: Principal) -> Q:
         if principal.user_id is None:

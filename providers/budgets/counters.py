@@ -19,7 +19,6 @@ from django.db.models import (
     OuterRef,
     QuerySet,
     Subquery,
-    Sum,
     Value,
     When,
 )
@@ -32,7 +31,6 @@ from providers.models import (
     Budget,
     BudgetCounter,
     BudgetPeriod,
-    BudgetUnit,
     UsageRecord,
     made_between,
 )
@@ -156,8 +154,7 @@ def _sum_used(budget: Budget, since: datetime) -> dict[str, Decimal]:
     )
     if budget.assistant_id is not None:
         rows = rows.filter(assistant_id=budget.assistant_id)
-    tokens = F("prompt_tokens") + F("completion_tokens")
-    amount = Sum(tokens if budget.unit == BudgetUnit.TOKENS else F("cost"))
+    amount = UsageRecord.objects.sum_used(budget.unit)
     facts = SCOPES[budget.scope]
     column = facts.column
     if column is None:

@@ -27,12 +27,13 @@ _REFERENCES: Final[Mapping[str, tuple[str, str]]] = {
 """For each field a foreign key to the same model: an autocomplete asks by way of one, and a budget
 has none, as its subject may be of several kinds. They are looked up by name because those apps lie
 above this one."""
-_FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     BudgetScope.USER: ("user",),
     BudgetScope.KEY: ("key",),
     BudgetScope.ASSISTANT: ("assistant",),
     BudgetScope.GUEST: ("guest_id", "assistant"),
 }
+"""What names the subject of a budget with this scope, and what narrows it."""
 
 
 class BudgetForm(forms.ModelForm[Budget]):
@@ -95,7 +96,7 @@ class BudgetForm(forms.ModelForm[Budget]):
         organization, scope = given.get("organization"), given.get("scope")
         if organization is None or scope is None:
             return given
-        asked = _FIELDS_OF.get(scope, ())
+        asked = FIELDS_OF.get(scope, ())
         for name in asked:
             row = given.get(name)
             if isinstance(row, Model) and not _belongs(row, organization):

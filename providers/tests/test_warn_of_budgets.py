@@ -8,7 +8,6 @@ from accounts.mail import texts
 from accounts.mail.outbox import open_details
 from accounts.models import Membership, OutgoingMail
 from amber.lib.errors import RateLimited
-from providers import admin
 from providers.budgets import notices, reservations, rules
 from providers.budgets.notices import warn_of_refusals
 from providers.budgets.scopes import SCOPES
@@ -111,5 +110,5 @@ def test_without_a_mail_server_nobody_looks(alice, settings, django_assert_num_q
 def test_every_kind_of_budget_has_its_words():
     assert set(texts._BUDGETS) == set(rules._SHOWN_PERIODS) == set(BudgetPeriod)
     assert set(rules._SHOWN_UNITS) == set(BudgetUnit)
-    assert set(SCOPES) == set(admin._EACH) == set(admin._SCOPES) == set(BudgetScope)
+    assert set(SCOPES) == set(BudgetScope)
     assert set(texts._WHOSE) == set(BudgetScope) - {BudgetScope.GUEST}  # of guests nobody is told

@@ -62,13 +62,7 @@ class EmbeddingRequest:
 
     @property
     def budget_subject(self) -> BudgetSubject:
-        caller = self.caller
-        return BudgetSubject(
-            organization_id=caller.organization_id,
-            user_id=caller.user_id,
-            api_key_id=caller.key.pk if caller.key else None,
-            guest_id=caller.guest_id,
-        )
+        return BudgetSubject.of_caller(self.caller)
 
 
 def check_tokens(texts: Sequence[str], model: EmbeddingModel) -> None:
