@@ -1,5 +1,6 @@
 """Make the rows that tests of chats begin with, and name the addresses under test."""
 
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -97,6 +98,12 @@ def new_turn(chat: Chat, **fields: Any) -> Turn:
     fields = {"question": chat.active_leaf, "tip": chat.active_leaf} | fields
     user: User | None = chat.user
     return Turn.objects.create(organization_id=chat.organization_id, chat=chat, user=user, **fields)
+
+
+def expire(turn: Turn) -> None:
+    """Let the lease run out: the worker has been silent for longer."""
+    past = timezone.now() - timedelta(seconds=1)
+    Turn.objects.filter(pk=turn.pk).update(lease_until=past)
 
 
 def path_of(chat: Chat) -> list[tuple[str, str]]:

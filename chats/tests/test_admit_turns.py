@@ -17,6 +17,7 @@ from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn
 from chats.tests.rows import (
     error_of,
+    expire,
     messages,
     new_assistant,
     new_chat,
@@ -26,7 +27,6 @@ from chats.tests.rows import (
     say,
 )
 from chats.tests.runs import ask, ask_in, marker, run, running
-from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from chats.turns.admission import release_leftovers
 from engine.events import TurnStatus

@@ -15,7 +15,7 @@ from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
-from chats.tests.rows import ABSENT, error_of, fields_of, new_assistant, of_turn, path_of
+from chats.tests.rows import ABSENT, error_of, expire, fields_of, new_assistant, of_turn, path_of
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -26,7 +26,6 @@ from chats.tests.runs import (
     seen_of,
     unmarked,
 )
-from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from chats.turns.approval import DECLINED
 from engine.events import TurnStatus

@@ -10,9 +10,8 @@ from chats.context.knowledge import cited_in
 from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import messages, new_assistant, new_chat, of_turn, say
+from chats.tests.rows import expire, messages, new_assistant, new_chat, of_turn, say
 from chats.tests.runs import ask_in, assert_stored_is_what_was_streamed, prepared_for, run
-from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from engine.provider.model import TextChunk
 from engine.provider.offline import OfflineModel, calls_ordered

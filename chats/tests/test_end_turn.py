@@ -18,7 +18,7 @@ from chats.running import resumption
 from chats.running.stopping import running_turns
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import new_assistant, new_chat, new_turn, path_of, say
+from chats.tests.rows import expire, path_of
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -68,12 +68,6 @@ def take_over(turn: Turn) -> None:
     Turn.objects.filter(pk=turn.pk).update(
         status="running", fence=F("fence") + 1, attempt=F("attempt") + 1, worker="w2"
     )
-
-
-def expire(turn: Turn) -> None:
-    """Let the lease run out: the worker has been silent for longer."""
-    past = timezone.now() - timedelta(seconds=1)
-    Turn.objects.filter(pk=turn.pk).update(lease_until=past)
 
 
 def call_rows() -> list[str]:
@@ -329,6 +323,20 @@ def test_a_deleted_chat_stops_its_turn(alice, new_model):
     assert not ChatMessage.objects.exists()
 
 
+def test_what_a_running_turn_stores_leaves_its_lease_to_renewal(alice, new_model):
+    """Else a step stored after a call of more seconds than a lease would end the lease."""
+    wait_in(lambda: Turn.objects.renew([turn.pk], worker="w1", lease_seconds=3600))
+    new_model()
+    turn = ask(alice, content="[[fake call=act tokens=60 itl=20]]")
+    with running(turn) as this:
+        this.wait_for_text()
+        stored = Turn.objects.get(pk=turn.pk)
+        assert (stored.step, stored.status) == (1, "running")
+        assert stored.lease_until and stored.lease_until - timezone.now() > timedelta(minutes=50)
+        this.stop(StopReason.CANCELLED)
+    assert (turn.status, turn.lease_until) == ("cancelled", None)
+
+
 # -- Crashed -----------------------------------------------------------------------------------
 
 
@@ -427,82 +435,3 @@ def test_shown_text_is_saved_while_the_answer_comes(alice, new_model, monkeypatc
         this.wait_for(lambda: stream_of(turn)[-1]["seq"] == row.seq)
         this.stop(StopReason.FENCED)
     assert seen_of(turn).text == {1: THREE}
-
-
-# -- Swept -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def lost(alice: Any) -> Any:
-    """Return a running turn whose worker is silent."""
-
-    def make(**fields: Any) -> Any:
-        chat = new_chat(alice, assistant=new_assistant(alice))
-        say(chat)
-        fields = {"status": "running", "attempt": 1, "fence": 1, "worker": "w1"} | fields
-        turn = new_turn(chat, assistant=chat.assistant, **fields)
-        expire(turn)
-        return turn
-
-    return make
-
-
-def test_the_sweep_queues_what_a_lost_worker_held(lost):
-    turn = lost(attempt=2, partial_text="half")
-    assert sweep.sweep_turns() == [turn.pk]
-    turn.refresh_from_db()
-    assert (turn.status, turn.attempt, turn.worker) == ("queued", 2, "")
-    assert turn.lease_until is None
-    assert sweep.sweep_turns() == []
-
-
-def test_the_sweep_leaves_alone_whoever_renews(lost):
-    turn = lost()
-    Turn.objects.renew([turn.pk], worker="w1", lease_seconds=20)
-    assert sweep.sweep_turns() == []
-    turn.refresh_from_db()
-    assert turn.status == "running"
-
-
-def test_what_a_running_turn_stores_leaves_its_lease_to_renewal(alice, new_model):
-    """Else a step stored after a call of more seconds than a lease would end the lease."""
-    wait_in(lambda: Turn.objects.renew([turn.pk], worker="w1", lease_seconds=3600))
-    new_model()
-    turn = ask(alice, content="[[fake call=act tokens=60 itl=20]]")
-    with running(turn) as this:
-        this.wait_for_text()
-        stored = Turn.objects.get(pk=turn.pk)
-        assert (stored.step, stored.status) == (1, "running")
-        assert stored.lease_until and stored.lease_until - timezone.now() > timedelta(minutes=50)
-        this.stop(StopReason.CANCELLED)
-    assert (turn.status, turn.lease_until) == ("cancelled", None)
-
-
-@pytest.mark.parametrize(("text", "status"), [("", "failed"), ("half", "incomplete")])
-def test_after_too_many_attempts_it_ends_with_its_text(lost, text, status):
-    turn = lost(attempt=3, partial_text=text, seq=2_000_005)
-    assert sweep.sweep_turns() == []
-    turn.refresh_from_db()
-    assert (turn.status, turn.error["code"], turn.partial_text) == (status, "worker_lost", "")
-    said = [("assistant", "half")] if text else []
-    assert path_of(turn.chat) == [("human", "Hi"), *said]
-    assert stream_of(turn)[-1]["event"] == f"turn.{status}"
-    assert_stored_is_what_was_streamed(turn)
-    assert turn.seq > 3_000_000, "above all that a lost worker may have emitted"
-
-
-def test_a_lost_turn_that_was_cancelled_is_cancelled(lost):
-    turn = lost(cancel_requested_at=timezone.now(), partial_text="half")
-    assert sweep.sweep_turns() == []
-    turn.refresh_from_db()
-    assert turn.status == "cancelled"
-    assert path_of(turn.chat)[1] == ("assistant", "half")
-
-
-def test_turns_whose_ring_was_lost_are_found(alice, lost):
-    turn = ask(alice)
-    lost()
-    assert sweep.overdue_turns(10) == []
-    assert sweep.overdue_turns(0) == [turn.pk]
-    Turn.objects.filter(pk=turn.pk).update(updated_at=timezone.now() - timedelta(seconds=11))
-    assert sweep.overdue_turns(10) == [turn.pk]

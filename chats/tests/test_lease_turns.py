@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from amber.lib.database.lease import Fenced
 from chats.models import Turn
+from chats.tests.rows import expire
 
 LEASE = {"lease_seconds": 20.0}
 
@@ -20,10 +21,6 @@ def turn(alice):
 
 def claim(turn: Turn, worker: str) -> Any:
     return Turn.objects.claim(turn.pk, worker=worker, **LEASE)
-
-
-def expire(turn: Turn) -> None:
-    Turn.objects.filter(pk=turn.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
 def test_claims_what_is_queued(turn, django_assert_num_queries):

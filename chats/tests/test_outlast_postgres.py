@@ -10,8 +10,8 @@ from chats.models import ChatMessage, Turn
 from chats.running import runner
 from chats.running.writer import TurnWriter
 from chats.tasks import run_turn
+from chats.tests.rows import expire
 from chats.tests.runs import ask, assert_stored_is_what_was_streamed, marker, run
-from chats.tests.test_end_turn import expire
 from chats.turns import sweep
 from engine.events import TurnStatus
 from providers.models import UsageRecord

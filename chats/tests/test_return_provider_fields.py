@@ -14,9 +14,9 @@ from chats.running.reply_rows import logger as reply_logger
 from chats.running.writer import TurnWriter
 from chats.services import update_chat
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import messages, new_assistant, of_chat, of_turn
+from chats.tests.rows import expire, messages, new_assistant, of_chat, of_turn
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
-from chats.tests.test_end_turn import expire, take_over
+from chats.tests.test_end_turn import take_over
 from chats.turns.sweep import sweep_turns
 from engine.events import TurnStatus
 from engine.provider import openai_model

@@ -10,8 +10,9 @@ import pytest
 
 from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
+from chats.tests.rows import expire
 from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
-from chats.tests.test_end_turn import expire, take_over
+from chats.tests.test_end_turn import take_over
 from chats.turns.sweep import sweep_turns
 from engine.events import TurnStatus
 from engine.provider import openai_model
