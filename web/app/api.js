@@ -21,8 +21,15 @@ export const BASE = "/api/v1/";
 
 /** false: the last request found no network. Requests that find one set it again. */
 export const isOnline = signal(navigator.onLine);
-addEventListener("online", () => (isOnline.value = true));
-addEventListener("offline", () => (isOnline.value = false));
+/** How often the network came or went: a request that began before the last time says nothing of now. */
+let changes = 0;
+/** @param {boolean} isThere */
+const networkChanged = (isThere) => {
+	changes++;
+	isOnline.value = isThere;
+};
+addEventListener("online", () => networkChanged(true));
+addEventListener("offline", () => networkChanged(false));
 
 /** What Amber answered instead of what was asked for; status 0: there was no answer. */
 export class ApiError extends Error {
@@ -77,15 +84,16 @@ export async function send(method, path, options = {}) {
 		const isForm = body instanceof FormData;
 		if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
 		const sent = body === undefined || isForm ? /** @type {any} */ (body) : JSON.stringify(body);
+		const begunAt = changes;
 		let response;
 		try {
 			response = await fetch(address(path), { method, headers, body: sent, signal, cache: "no-store", redirect: "error" });
 		} catch (error) {
 			if (signal?.aborted) throw error;
-			isOnline.value = false;
+			if (begunAt === changes) isOnline.value = false;
 			throw new ApiError(0, { code: "network" });
 		}
-		isOnline.value = true;
+		if (begunAt === changes) isOnline.value = true;
 		if (response.ok) return response;
 		const error = await errorOf(response);
 		if (error.status === 401 && !isQuiet && attempt < 3) await signInAgain();

@@ -2,6 +2,8 @@
 of chats, killed processes, ended sessions. What is shown in the end is what is stored."""
 
 import random
+import re
+from typing import Any
 
 import pytest
 
@@ -113,6 +115,22 @@ def test_what_tells_that_one_is_offline_covers_nothing(visit):
         "document.querySelector('.frame').getBoundingClientRect().bottom <= innerHeight"
     )
     here.is_accessible()
+
+
+def test_an_answer_to_what_was_asked_before_the_network_went_tells_nothing_of_now(visit, person):
+    person.new_chat(name="Late chat", pinned=True)
+    held: list[Any] = []
+    here = visit()
+    here.page.route(re.compile("pinned=true"), lambda route: held.append(route))
+    with here.page.expect_request(re.compile("pinned=true")):
+        here.open()
+    here.composer.wait_for()
+    here.context.set_offline(True)
+    banner = here.sees("You are offline.").element_handle()
+    for route in held:
+        route.fulfill(json=person.get("chats/?limit=200&pinned=true"))
+    here.sees("Late chat")
+    assert banner.is_visible()
 
 
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["online again", "reloaded"])
