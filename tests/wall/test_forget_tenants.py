@@ -102,6 +102,11 @@ def failed(login: DatabaseWrapper) -> None:
         ask(login, "SELECT no_such_column")
 
 
+def failed_at_first(login: DatabaseWrapper) -> None:
+    with pytest.raises(ProgrammingError), transaction.atomic(using=ALIAS):
+        ask(login, "SELECT no_such_column")
+
+
 def failed_outside_of_a_transaction(login: DatabaseWrapper) -> None:
     with pytest.raises(ProgrammingError):
         ask(login, "SELECT no_such_column")
@@ -115,7 +120,15 @@ def rolled_back_inside(login: DatabaseWrapper) -> None:
         ask(login)
 
 
-ENDINGS = (committed, rolled_back, failed, failed_outside_of_a_transaction, rolled_back_inside, ask)
+ENDINGS = (
+    committed,
+    rolled_back,
+    failed,
+    failed_at_first,
+    failed_outside_of_a_transaction,
+    rolled_back_inside,
+    ask,
+)
 
 
 @pytest.mark.parametrize("end", ENDINGS)
