@@ -61,6 +61,11 @@ class PersonRows:
         has_guests = any(field.name == "guest_id" for field in model._meta.fields)
         return mine.filter(guest_id__isnull=True) if has_guests else mine
 
+    def gone(self, model: type[Chat] | type[File]) -> Any:
+        """Return those that are out of sight; with an account all, also what came as it was closed."""
+        rows = self.of(model)
+        return rows if self.erasure.account else rows.past_expiry()
+
     def rows_to_delete(self, model: type[Model]) -> QuerySet[Any]:
         """Return the rows that were the person's alone, and have had no owner since they asked."""
         ids = self.erasure.doomed.get(model._meta.model_name, [])
@@ -102,7 +107,7 @@ def _is_still_said(ids: Sequence[UUID]) -> bool:
 
 
 def _delete_chats(person_rows: PersonRows) -> int:
-    ids = list(person_rows.of(Chat).past_expiry().values_list("pk", flat=True)[:CHATS_AT_ONCE])
+    ids = list(person_rows.gone(Chat).values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
@@ -113,7 +118,7 @@ def _delete_stateless_turns(person_rows: PersonRows) -> int:
 
 
 def _delete_files(person_rows: PersonRows) -> int:
-    return delete_files(person_rows.of(File).past_expiry())
+    return delete_files(person_rows.gone(File))
 
 
 def _delete_assistants(person_rows: PersonRows) -> int:
@@ -188,12 +193,15 @@ _STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
 
 
 def _finish(person_rows: PersonRows) -> bool:
+    """End the erasure if nothing is left. The lock keeps new rows of an account out meanwhile."""
     erasure = person_rows.erasure
-    left = [person_rows.of(Chat).past_expiry(), person_rows.of(File).past_expiry()]
+    left = [person_rows.gone(model) for model in (Chat, File)]
     left += [person_rows.rows_to_delete(model) for model in (Assistant, Tool, Library)]
-    if any(rows.exists() for rows in left):
-        return False
     with transaction.atomic():
+        if erasure.account:
+            User.objects.select_for_update().filter(pk=erasure.user_id).first()
+        if any(rows.exists() for rows in left):
+            return False
         if erasure.account:
             for organization in person_rows.personal:
                 organization.delete()

@@ -303,6 +303,17 @@ def test_an_account_goes_with_its_personal_organization(alice, bob, embedder):
     assert is_stored(other.file)
 
 
+def test_what_was_under_way_as_an_account_was_closed_goes_with_its_bytes(alice, bob):
+    assert ask(bob, account=True).status_code == 202
+    late = new_stored_file(bob)
+    chat = new_chat(bob)
+    say(chat, "A request of before was faster", role="file", file=late)
+    finish()
+    assert not User.objects.filter(pk=bob.user.pk).exists()
+    assert not is_stored(late)
+    assert is_gone(chat)
+
+
 def test_an_owner_beside_another_may_go(alice):
     dora = join("dora", alice.organization, Role.OWNER)
     assert ask(dora, account=True).status_code == 202
