@@ -244,6 +244,7 @@ class TurnRun(TaskRun):
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
             on_retry=self._writer.account.note_retry,
+            on_answer=self._writer.account.note_answer,
             exposure=prepared.exposure,
             mark=prepared.mark,
             is_outdated=lambda: self._is_vector_new,

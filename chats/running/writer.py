@@ -234,9 +234,10 @@ class TurnWriter:
     # -- Private: inside one transaction ---------------------------------------------------------
 
     def _settle_cut_off(self, turn: Turn, shown: ShownText, outcome: str) -> Usage:
-        """Record the call that was cut off, if a request was made; its usage is estimated."""
+        """Record the call that was cut off, if a request was made. If its answer had begun its usage is
+        estimated, also if nothing of it was shown: it may have been hidden, or the arguments of a call."""
         usage = Usage()
-        if (shown.text or shown.reasoning) and self.account.is_asking:
+        if self.account.is_asking and self.account.is_answered:
             usage, _ = self.account.usage_of(None, shown.text, shown.reasoning)
         self.account.settle(turn, usage, estimated=True, outcome=outcome)
         return usage

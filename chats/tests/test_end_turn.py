@@ -31,6 +31,7 @@ from chats.tests.runs import (
     text_of,
 )
 from chats.turns import sweep
+from chats.turns.account import TurnAccount
 from engine.events import TurnStatus
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
@@ -92,6 +93,25 @@ def test_a_cancelled_answer_keeps_what_was_shown(alice, new_model, fake_provider
     row = UsageRecord.objects.get()
     assert (row.outcome, row.estimated) == ("cancelled", True)
     assert row.completion_tokens > 0
+
+
+def test_what_was_sent_is_paid_for_though_nothing_of_the_answer_was_shown(
+    alice, new_model, monkeypatch
+):
+    """The model had begun: with thoughts that are hidden here, or with the arguments of a call."""
+    new_model("fake-deepseek-hang")
+    turn = ask(alice, "fake-deepseek-hang", hide_reasoning=True)
+    begun: list[object] = []
+    note = TurnAccount.note_answer
+    monkeypatch.setattr(TurnAccount, "note_answer", lambda self: begun.append(note(self)))
+    with running(turn) as this:
+        this.wait_for(lambda: begun)
+        this.stop(StopReason.CANCELLED)
+    assert (turn.status, text_of(turn)) == ("cancelled", "")
+    row = UsageRecord.objects.get()
+    assert (row.outcome, row.estimated, row.completion_tokens) == ("cancelled", True, 0)
+    assert row.prompt_tokens > 0
+    assert turn.usage["prompt_tokens"] == row.prompt_tokens
 
 
 def test_cancelling_over_rest_is_heard_by_the_lease_renewal(alice, new_model):
