@@ -6,7 +6,7 @@ also if it was cancelled while the commit ran.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -230,6 +230,13 @@ class TurnWriter:
             self._update(turn, *_STATE_FIELDS)
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
+
+    def settle_deleted(self, shown: ShownText) -> None:
+        """Record the call that was under way if the turn was deleted: nobody else will, and budgets count
+        it. Of a turn that another worker has, the sweep has recorded it."""
+        with suppress(IntegrityError), transaction.atomic():  # whose turn it was may be gone, too
+            if not Turn.objects.filter(pk=self.turn.pk).exists():
+                self._settle_cut_off(copy(self.turn), shown, "cancelled")
 
     # -- Private: inside one transaction ---------------------------------------------------------
 
