@@ -345,7 +345,8 @@ def test_renewal_between_the_last_commit_and_its_events_takes_nothing(
 def test_who_deletes_what_is_being_answered_pays_for_it(alice, new_model, in_chat):
     """Else a budget would be none: one reads the answer, and deletes it before its end."""
     new_model("fake-hang-mid")
-    turn = ask(alice, "fake-hang-mid") if in_chat else ask_stateless(alice, "fake-hang-mid")
+    asking: Any = ask if in_chat else ask_stateless
+    turn = asking(alice, "fake-hang-mid")
     with running(turn) as this:
         this.wait_for(lambda: text_of(turn) == THREE)
         if in_chat:
