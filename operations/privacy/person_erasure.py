@@ -6,10 +6,12 @@ only when nothing is left. Ledger rows keep their numbers, without the person.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
@@ -73,9 +75,13 @@ class PersonRows:
 
 
 def erase_people() -> None:
-    """Continue the open erasures, the oldest first."""
+    """Continue the open erasures, the oldest first; of those that have just ended delete what came late."""
     for erasure in Erasure.objects.filter(ended_at__isnull=True).order_by("created_at"):
         erase(erasure)
+    # A tool that was called before may still have been embedding the fact that it keeps.
+    lately = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
+    for erasure in Erasure.objects.filter(ended_at__gte=lately, account=False):
+        _delete_late_memories(PersonRows(erasure))
 
 
 def erase(erasure: Erasure, *, slice_seconds: float = ERASURE_SECONDS) -> bool:

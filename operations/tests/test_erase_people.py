@@ -233,6 +233,20 @@ def test_what_a_stopped_turn_wrote_last_goes_too(alice):
     assert is_gone(chat)
 
 
+def test_so_does_what_its_tool_kept_after_all_was_deleted(alice):
+    chat = new_chat(alice)
+    question = say(chat, "Remember that I like tea")
+    ask(alice)
+    finish()
+    assert api(alice).get(ADDRESS).json()["state"] == "done"
+    owner = Owner.of(alice.principal)
+    remember(owner, Fact("The user likes tea", evidence=[question.pk]))
+    said_since = say(new_chat(alice), "Remember that I like rum")
+    kept, _ = remember(owner, Fact("The user likes rum", evidence=[said_since.pk]))
+    erase_people()
+    assert list(Memory.objects.all()) == [kept]
+
+
 def test_asking_twice_is_asking_once(alice):
     first, second = ask(alice).json(), ask(alice).json()
     assert first == second
