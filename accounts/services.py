@@ -383,6 +383,9 @@ def _add_member(
         organization_id=organization_id, user=user, defaults={"role": role}
     )
     if is_new:
+        # One that was made or rotated in the moment in which its member was removed escaped that.
+        leftovers = ApiKey.objects.filter(organization_id=organization_id, user=user)
+        leftovers.filter(revoked_at=None).update(revoked_at=timezone.now())
         detail = {"role": role} | ({"invitation_id": str(invitation.pk)} if invitation else {})
         joined = AuditAction.MEMBER_JOINED
         record(by, joined, membership, organization_id=organization_id, detail=detail)

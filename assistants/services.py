@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.audit.recording import record_switch
 from accounts.audit_actions import AuditAction
 from accounts.principal import Actor, Principal
-from amber.lib.database.rows import save_changes
+from amber.lib.database.rows import delete_row, save_changes
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from amber.lib.ids import new_id
@@ -72,7 +72,7 @@ def delete_assistant(assistant: Assistant, *, by: Actor) -> None:
     """Delete the assistant; everybody's chats with it stay and continue without it."""
     was_shared, was_public = assistant.shared, assistant.public
     with _deleting_for_all():
-        Assistant.objects.filter(pk=assistant.pk).delete()
+        delete_row(assistant)
         assistant.shared = assistant.public = False
         record_visibility(by, assistant, was_shared=was_shared, was_public=was_public)
 
@@ -183,7 +183,7 @@ def update_scene_prompt(scene: ScenePrompt, *, changes: Mapping[str, Any]) -> Sc
 def delete_scene_prompt(scene: ScenePrompt) -> None:
     """Delete the scene; everybody's chats that were pinned to it choose their scene again."""
     with _deleting_for_all():
-        scene.delete()
+        delete_row(scene)
 
 
 @contextmanager

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from django.db import transaction
 
 from accounts.models import IdempotencyRecord
+from accounts.principal import Principal
+from accounts.tenancy.access import find_visible
 from accounts.tenancy.idempotency import settle
-from amber.lib.errors import Conflict, Invalid, Missing
+from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
+from assistants.models import Assistant
 from chats.messages.wire import turn_wire
 from chats.models import Turn
 from chats.queue import enqueue_turn
@@ -16,22 +20,30 @@ from chats.turns.approval import apply_decisions, is_decided
 from chats.turns.endings import lock_turn
 from engine.events import TurnStatus
 
+_NO_LONGER: Final = "You may not use this assistant any more. Stop the answer instead."
+
 
 @transaction.atomic(durable=True)
 def approve_calls(
-    turn: Turn, decisions: Mapping[str, bool], *, claim: IdempotencyRecord | None = None
+    turn: Turn,
+    principal: Principal,
+    decisions: Mapping[str, bool],
+    *,
+    claim: IdempotencyRecord | None = None,
 ) -> Turn:
     """Decide on some of the waiting calls; the turn goes on once all of them are decided.
 
     A decision stays: sending it again changes nothing. Raises Conflict (turn_not_waiting, or
-    conflict for a different decision), Invalid (no such call waits) and RateLimited
-    (budget_exceeded).
+    conflict for a different decision), Forbidden (they may not use the assistant any more), Invalid
+    (no such call waits) and RateLimited (budget_exceeded).
     """
     locked, _ = lock_turn(turn.pk, turn.chat_id, Turn.objects.all())
     if locked is None:
         raise Missing
     if locked.status not in (TurnStatus.WAITING, TurnStatus.QUEUED) or not locked.waiting_calls:
         raise Conflict(code="turn_not_waiting")
+    if locked.assistant_id and not find_visible(Assistant, principal, locked.assistant_id):
+        raise Forbidden(_NO_LONGER)
     _check(locked, decisions)
     locked.waiting_calls = apply_decisions(locked.waiting_calls, decisions)
     if locked.status == TurnStatus.WAITING and is_decided(locked.waiting_calls):

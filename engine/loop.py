@@ -38,7 +38,7 @@ from engine.provider.model import (
     ReplyEnd,
     TextChunk,
 )
-from engine.provider.reply import BegunAgain, OnRetry, RetryPolicy, reply
+from engine.provider.reply import BegunAgain, OnAnswer, OnRetry, RetryPolicy, reply
 from engine.provider_fields import is_calling, with_fields
 from engine.tool_calls import ToolCall, chat_form
 from engine.tools import Toolbox, ToolChoice, ToolResult
@@ -54,6 +54,7 @@ async def run(
     max_tool_rounds: int,
     first_step: int = 1,
     on_retry: OnRetry | None = None,
+    on_answer: OnAnswer | None = None,
     exposure: Exposure = NOTHING_READ,
     mark: str = "",
     is_outdated: Callable[[], bool] = lambda: False,
@@ -73,7 +74,9 @@ async def run(
         choice = request.tool_choice if step == 1 else _relax_choice(request.tool_choice)
         asked = replace(request, messages=messages, tools=tools, tool_choice=choice)
         whole: Reply | None = None
-        async with aclosing(_one_reply(model, asked, step, retry_policy, on_retry)) as parts:
+        async with aclosing(
+            _one_reply(model, asked, step, retry_policy, on_retry, on_answer)
+        ) as parts:
             async for part in parts:
                 if isinstance(part, Reply):
                     part = whole = _with_unapproved(part, toolbox, exposure)
@@ -128,6 +131,7 @@ async def _one_reply(
     step: int,
     retry_policy: RetryPolicy,
     on_retry: OnRetry | None,
+    on_answer: OnAnswer | None,
 ) -> AsyncGenerator[Text | Reasoning | ReasoningTakenBack | Reply, None]:
     """Yield text and reasoning as they come, then the Reply.
 
@@ -142,7 +146,7 @@ async def _one_reply(
     first_token_seconds: float | None = None
     end = ReplyEnd(finish_reason="stop")
     async with aclosing(
-        reply(model, request, retry_policy=retry_policy, on_retry=on_retry)
+        reply(model, request, retry_policy=retry_policy, on_retry=on_retry, on_answer=on_answer)
     ) as parts:
         async for part in parts:
             match part:

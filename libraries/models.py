@@ -214,6 +214,12 @@ class DocumentQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[overr
     def annotate_unwanted(self) -> Self:
         return self.annotate(is_unwanted=Q(cancel_requested_at__isnull=False))
 
+    def lock_in_order(self) -> None:
+        """Lock the documents until the transaction ends, in the one order of all who lock several:
+        by id, and before their library. An UPDATE alone would lock them in any order."""
+        ordered = self.order_by("pk").select_for_update(no_key=True, of=("self",))
+        list(ordered.values_list("pk", flat=True))
+
 
 class RepositoryQuerySet(OfLibraryQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
     """Git imports, as people see them. A deleted one is absent while its documents are deleted."""

@@ -19,11 +19,10 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from accounts.tenant_rows import Right
-from amber.lib.database.lease import RUNNING
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Conflict, Forbidden, Invalid
 from libraries.ingestion import switching
-from libraries.ingestion.endings import QUEUED_ANEW
+from libraries.ingestion.endings import QUEUED_ANEW, stop_documents
 from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
 from libraries.queue import enqueue_erasure, enqueue_ingestion
 from libraries.wire import library_wire
@@ -56,6 +55,8 @@ def create_library(
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
+            if model is not None:  # a switch that is called off changes them
+                Document.objects.filter(library=library).lock_in_order()
             _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library, Right.OWN))
@@ -88,12 +89,11 @@ def delete_library(library: Library, *, by: Actor) -> None:
 
     Documents that are being ingested stop at their next step.
     """
+    stop_documents(Document.objects.filter(library=library))
     Library.objects.filter(pk=library.pk).update(
         deleted_at=timezone.now(), default=False, updated_at=Now()
     )
     LibraryGrant.objects.filter(library=library).delete()
-    running = Document.objects.filter(library=library, status=RUNNING)
-    running.update(cancel_requested_at=Now())
     transaction.on_commit(enqueue_erasure)
     record_switch(by, library, _SHARING, before=library.shared, after=False)
 
@@ -108,6 +108,7 @@ def reindex_library(library: Library) -> Library:
     documents = Document.objects.filter(library=library).exclude(
         status__in=[DocumentStatus.FAILED, DocumentStatus.CANCELLED]
     )
+    documents.lock_in_order()
     unread = When(stage=DocumentStage.STORED, then=Value(DocumentStage.STORED))
     documents.update(
         **QUEUED_ANEW, stage=Case(unread, default=Value(DocumentStage.PARSED)), updated_at=Now()
@@ -138,6 +139,8 @@ def _write_changes(
 ) -> None:
     try:
         with transaction.atomic(durable=True):
+            if model is not None:  # a switch that is called off changes them
+                Document.objects.filter(library=library).lock_in_order()
             _replace_default(library)
             library.save(update_fields=[*changes, "updated_at"])
             if model is not None:

@@ -198,7 +198,7 @@ def test_a_call_that_waits_is_made_once_a_person_has_approved_it(world):
     turn = run_case(world, case_of("document", MAIL))
     assert turn.status == TurnStatus.WAITING
     (waiting,) = turn.waiting_calls
-    approval_services.approve_calls(turn, {waiting["call_id"]: True})
+    approval_services.approve_calls(turn, world.alice.principal, {waiting["call_id"]: True})
     assert run(turn, worker="another") == TurnStatus.COMPLETED
     assert world.mails == [f"eve: {SECRET}"]
 
@@ -206,7 +206,9 @@ def test_a_call_that_waits_is_made_once_a_person_has_approved_it(world):
 def test_another_worker_knows_what_was_read_before_the_turn_waited(world):
     """After the approval the model is asked again, and led astray again."""
     turn = run_case(world, case_of("document", f"{MAIL} {LURE}"))
-    approval_services.approve_calls(turn, {call["call_id"]: False for call in turn.waiting_calls})
+    approval_services.approve_calls(
+        turn, world.alice.principal, {call["call_id"]: False for call in turn.waiting_calls}
+    )
     assert run(turn, worker="another") == TurnStatus.COMPLETED
     assert (world.mails, world.sink.requests) == ([], [])
     follow_up = world.ask('call send_mail with {"to": "eve", "body": "later"}')
@@ -420,6 +422,8 @@ def test_a_fact_is_forgotten_once_the_user_has_approved(world):
     attach(world)
     turn = world.ask(f"{QUESTIONS['en']} call forget with {json.dumps({'what': KNOWN})}")
     assert run(turn) == TurnStatus.WAITING
-    approval_services.approve_calls(turn, {turn.waiting_calls[0]["call_id"]: True})
+    approval_services.approve_calls(
+        turn, world.alice.principal, {turn.waiting_calls[0]["call_id"]: True}
+    )
     assert run(turn) == TurnStatus.COMPLETED
     assert world.facts() == []

@@ -18,6 +18,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from accounts.tenant_rows import Right
+from amber.lib.database.rows import delete_row
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import installation_policy
 from amber.lib.errors import Forbidden, Invalid, Missing
@@ -144,7 +145,7 @@ def refresh_tool(tool: Tool) -> Tool:
 def delete_tool(tool: Tool, *, by: Actor) -> None:
     """Delete the tool with its call log; assistants no longer use it."""
     with for_whole_organization():  # also private ones of others
-        Tool.objects.filter(pk=tool.pk).delete()
+        delete_row(tool)
     record_switch(by, tool, _SHARING, before=tool.shared, after=False)
 
 

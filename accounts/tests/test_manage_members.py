@@ -2,8 +2,9 @@ import uuid
 
 import pytest
 
+from accounts import services
 from accounts.models import ApiKey, Membership
-from tests.personas import Persona, api
+from tests.personas import OPERATOR, Persona, api
 
 
 def members(persona: Persona) -> str:
@@ -78,6 +79,16 @@ def test_the_keys_of_a_removed_member_never_work_again(alice, bob):
     Membership.objects.create(organization=bob.organization, user=bob.user)
     assert api(key=secret).get("/api/v1/me/").status_code == 401
     assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
+
+
+def test_nor_does_one_that_was_made_in_the_moment_of_the_removal(alice, bob):
+    assert api(alice).delete(member(bob)).status_code == 204
+    _, secret = bob.new_key()
+    assert api(key=secret).get("/api/v1/me/").status_code == 401
+    services.join_organization(bob.user, organization=bob.organization, by=OPERATOR)
+    assert api(key=secret).get("/api/v1/me/").status_code == 401
+    _, new = bob.new_key()
+    assert api(key=new).get("/api/v1/me/").status_code == 200
 
 
 @pytest.mark.parametrize("body", [{}, {"role": "emperor"}, {"role": None}])

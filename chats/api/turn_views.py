@@ -56,11 +56,12 @@ class ApproveView(APIView):
     @extend_schema(request=ApproveInput, responses=TurnSerializer, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Allow or decline calls that the turn waits for; it continues once all are decided."""
-        turn = get_visible(Turn, principal_of(request), turn_id)
+        principal = principal_of(request)
+        turn = get_visible(Turn, principal, turn_id)
         decisions = validate_body(ApproveInput, request)["decisions"]
         return answer_once(
             request,
-            lambda claim: approve_calls(turn, decisions, claim=claim),
+            lambda claim: approve_calls(turn, principal, decisions, claim=claim),
             turn_wire,
             status=lambda _: 200,
         )

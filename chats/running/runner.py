@@ -162,6 +162,9 @@ class TurnRun(TaskRun):
         try:
             return await self._end_or_give_back()
         except Fenced:
+            with self._guard_write():
+                shown = self._text_shown()
+                await self._run_in_thread(lambda: self._writer.settle_deleted(shown))
             return None
         finally:
             saver.cancel()
@@ -244,6 +247,7 @@ class TurnRun(TaskRun):
             max_tool_rounds=settings.AMBER_MAX_TOOL_ROUNDS,
             first_step=self._writer.turn.step + 1,
             on_retry=self._writer.account.note_retry,
+            on_answer=self._writer.account.note_answer,
             exposure=prepared.exposure,
             mark=prepared.mark,
             is_outdated=lambda: self._is_vector_new,
@@ -396,7 +400,7 @@ class TurnRun(TaskRun):
         lease."""
         is_ended_here = self._writer.turn.status != TurnStatus.RUNNING
         if self.stopped_as is StopReason.FENCED and not is_ended_here:
-            return None
+            raise Fenced
         await self._await_sources()
         self._emit_outbox()
         if self._writer.turn.status != TurnStatus.RUNNING:

@@ -6,7 +6,7 @@ also if it was cancelled while the commit ran.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -231,12 +231,20 @@ class TurnWriter:
             if turn.assistant_id and usage.total_tokens:
                 count_tokens(turn.assistant_id, usage.total_tokens)
 
+    def settle_deleted(self, shown: ShownText) -> None:
+        """Record the call that was under way if the turn was deleted: nobody else will, and budgets count
+        it. Of a turn that another worker has, the sweep has recorded it."""
+        with suppress(IntegrityError), transaction.atomic():  # whose turn it was may be gone, too
+            if not Turn.objects.filter(pk=self.turn.pk).exists():
+                self._settle_cut_off(copy(self.turn), shown, "cancelled")
+
     # -- Private: inside one transaction ---------------------------------------------------------
 
     def _settle_cut_off(self, turn: Turn, shown: ShownText, outcome: str) -> Usage:
-        """Record the call that was cut off, if a request was made; its usage is estimated."""
+        """Record the call that was cut off, if a request was made. If its answer had begun its usage is
+        estimated, also if nothing of it was shown: it may have been hidden, or the arguments of a call."""
         usage = Usage()
-        if (shown.text or shown.reasoning) and self.account.is_asking:
+        if self.account.is_asking and self.account.is_answered:
             usage, _ = self.account.usage_of(None, shown.text, shown.reasoning)
         self.account.settle(turn, usage, estimated=True, outcome=outcome)
         return usage

@@ -15,7 +15,16 @@ from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
-from chats.tests.rows import ABSENT, error_of, expire, fields_of, new_assistant, of_turn, path_of
+from chats.tests.rows import (
+    ABSENT,
+    error_of,
+    expire,
+    fields_of,
+    new_assistant,
+    new_chat,
+    of_turn,
+    path_of,
+)
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -483,3 +492,29 @@ def test_a_viewer_who_knows_everything_gets_only_heartbeats(alice, asked, settin
     headers = {"Last-Event-ID": str(turn.seq)}
     response: Any = api(alice).get(of_turn(turn, "events/"), headers=headers)
     assert read_parts(response, 1) == b": heartbeat\n\n"
+
+
+# -- After a right has ended -----------------------------------------------------------------------
+
+
+def test_who_may_not_use_the_assistant_any_more_approves_nothing(alice, bob, offline, sent):
+    """The call would be made with what the assistant's owner gave it, and it may have waited for days."""
+    assistant = new_assistant(alice, model="offline", shared=True)
+    chat = new_chat(bob, assistant=assistant)
+    turn = ask_in(chat, bob, '/send {"to": "ann"}')
+    assert run(turn) == TurnStatus.WAITING
+    api(alice).patch(f"/api/v1/assistants/{assistant.pk}/", {"shared": False})
+    for approved in (True, False):
+        assert error_of(decide_all(bob, turn, approved)) == (403, "forbidden")
+    assert calls_of(turn) and turn.waiting_calls[0]["approved"] is None
+    assert api(bob).post(of_turn(turn, "cancel/")).json()["status"] == "cancelled"
+    assert sent == []
+
+
+def test_a_call_is_decided_on_after_its_assistant_was_deleted(alice, asked, sent):
+    turn = asked(BOTH)
+    run(turn)
+    assert api(alice).delete(f"/api/v1/assistants/{turn.assistant_id}/").status_code == 204
+    assert decide_all(alice, turn, True).status_code == 200
+    assert run(turn) == TurnStatus.COMPLETED
+    assert sent == ["ann"]

@@ -94,7 +94,7 @@ def test_a_declined_call_is_logged_and_not_sent(chat, alice, weather, tool):
     assert run(turn) == TurnStatus.WAITING
     assert not ToolCallRecord.objects.exists()
     (waiting,) = turn.waiting_calls
-    services.approve_calls(turn, {waiting["call_id"]: False})
+    services.approve_calls(turn, alice.principal, {waiting["call_id"]: False})
     assert run(turn) == TurnStatus.COMPLETED
     assert not weather.calls
     calls = f"/api/v1/tools/{tool.pk}/calls/?outcome=declined"

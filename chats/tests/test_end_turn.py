@@ -12,13 +12,14 @@ from django.utils import timezone
 from amber.lib import redis as amber_redis
 from amber.lib.workers.leases import StopReason
 from chats import services
+from chats.call_services import forget_turn
 from chats.events.stream import events_key
 from chats.models import Chat, ChatMessage, Turn
 from chats.running import resumption
 from chats.running.stopping import running_turns
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import expire, path_of
+from chats.tests.rows import expire, new_assistant, path_of
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -31,9 +32,11 @@ from chats.tests.runs import (
     text_of,
 )
 from chats.turns import sweep
+from chats.turns.account import TurnAccount
 from engine.events import TurnStatus
 from providers.models import UsageRecord
 from tests.fake_answers import answer_text
+from tests.personas import Persona
 from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +73,14 @@ def take_over(turn: Turn) -> None:
     )
 
 
+def ask_stateless(persona: Persona, model: str) -> Turn:
+    assistant = new_assistant(persona, model=model)
+    question = {"role": "human", "content": "Hi"}
+    return services.start_stateless_turn(
+        persona.principal, assistant=assistant, messages=[question]
+    )
+
+
 def call_rows() -> list[str]:
     return [m.role for m in ChatMessage.objects.order_by("position")]
 
@@ -92,6 +103,25 @@ def test_a_cancelled_answer_keeps_what_was_shown(alice, new_model, fake_provider
     row = UsageRecord.objects.get()
     assert (row.outcome, row.estimated) == ("cancelled", True)
     assert row.completion_tokens > 0
+
+
+def test_what_was_sent_is_paid_for_though_nothing_of_the_answer_was_shown(
+    alice, new_model, monkeypatch
+):
+    """The model had begun: with thoughts that are hidden here, or with the arguments of a call."""
+    new_model("fake-deepseek-hang")
+    turn = ask(alice, "fake-deepseek-hang", hide_reasoning=True)
+    begun: list[object] = []
+    note = TurnAccount.note_answer
+    monkeypatch.setattr(TurnAccount, "note_answer", lambda self: begun.append(note(self)))
+    with running(turn) as this:
+        this.wait_for(lambda: begun)
+        this.stop(StopReason.CANCELLED)
+    assert (turn.status, text_of(turn)) == ("cancelled", "")
+    row = UsageRecord.objects.get()
+    assert (row.outcome, row.estimated, row.completion_tokens) == ("cancelled", True, 0)
+    assert row.prompt_tokens > 0
+    assert turn.usage["prompt_tokens"] == row.prompt_tokens
 
 
 def test_cancelling_over_rest_is_heard_by_the_lease_renewal(alice, new_model):
@@ -309,6 +339,36 @@ def test_renewal_between_the_last_commit_and_its_events_takes_nothing(
     assert run(turn) == TurnStatus.COMPLETED
     assert names_of(turn)[-2:] == ["message.stored", "turn.completed"]
     assert_stored_is_what_was_streamed(turn)
+
+
+@pytest.mark.parametrize("in_chat", [True, False])
+def test_who_deletes_what_is_being_answered_pays_for_it(alice, new_model, in_chat):
+    """Else a budget would be none: one reads the answer, and deletes it before its end."""
+    new_model("fake-hang-mid")
+    asking: Any = ask if in_chat else ask_stateless
+    turn = asking(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for(lambda: text_of(turn) == THREE)
+        if in_chat:
+            services.delete_chat(turn.chat)
+        else:
+            forget_turn(turn)
+        this.stop(StopReason.FENCED)
+    assert this.status == [None]
+    row = UsageRecord.objects.get()
+    assert (row.outcome, row.estimated, row.turn_id) == ("cancelled", True, turn.pk)
+    assert row.prompt_tokens and row.completion_tokens
+
+
+def test_what_another_worker_has_is_not_recorded_by_the_one_that_lost_it(alice, new_model):
+    new_model("fake-hang-mid")
+    turn = ask(alice, "fake-hang-mid")
+    with running(turn) as this:
+        this.wait_for_text()
+        take_over(turn)
+        this.stop(StopReason.FENCED)
+    assert this.status == [None]
+    assert not UsageRecord.objects.exists()
 
 
 def test_a_deleted_chat_stops_its_turn(alice, new_model):

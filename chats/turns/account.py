@@ -44,6 +44,8 @@ class TurnAccount:
     def __init__(self) -> None:
         self.is_asking = False
         """Whether a request was made whose call is not in the ledger yet."""
+        self.is_answered = False
+        """Whether the provider has begun to answer it."""
         self.model: LanguageModel | None = None
         self.asked: Sequence[ProviderMessage] = ()
         self.retried: list[ProviderError] = []
@@ -69,6 +71,9 @@ class TurnAccount:
         """Remember a call that failed; another one will be made after a pause."""
         self.retried.append(error)
         self.is_asking = False
+
+    def note_answer(self) -> None:
+        self.is_answered = True
 
     def usage_of(self, usage: Usage | None, text: str, reasoning: str = "") -> tuple[Usage, bool]:
         """Return the provider's count, or an estimate, and whether it is an estimate.
@@ -148,7 +153,7 @@ class _WatchedModel:
         return self._model.profile
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyPart, None]:
-        self._account.is_asking = True
+        self._account.is_asking, self._account.is_answered = True, False
         return self._model.stream(request)
 
 

@@ -33,6 +33,10 @@ _INTERRUPTIONS = frozenset({"provider_unavailable", "provider_rate_limited"})
 OnRetry = Callable[[ProviderError, int], None]
 """Called for each failed attempt that is retried: the error, how many failed so far."""
 
+OnAnswer = Callable[[], None]
+"""Called once in each attempt, when the provider has begun to answer, whatever that is: what was sent is
+paid for from then on."""
+
 
 @dataclass(frozen=True, slots=True)
 class BegunAgain:
@@ -60,6 +64,7 @@ async def reply(
     *,
     retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     on_retry: OnRetry | None = None,
+    on_answer: OnAnswer | None = None,
 ) -> AsyncGenerator[ReplyPart | BegunAgain, None]:
     """Yield the parts of one reply, none of them empty; one provider call per attempt.
 
@@ -69,7 +74,7 @@ async def reply(
     while True:
         is_shown = has_reasoned = False
         try:
-            async with aclosing(_attempt(model, request, retry_policy)) as parts:
+            async with aclosing(_attempt(model, request, retry_policy, on_answer)) as parts:
                 async for part in parts:
                     if isinstance(part, ReasoningChunk):
                         has_reasoned = True
@@ -94,7 +99,7 @@ async def reply(
 
 
 async def _attempt(
-    model: Model, request: ModelRequest, retry_policy: RetryPolicy
+    model: Model, request: ModelRequest, retry_policy: RetryPolicy, on_answer: OnAnswer | None
 ) -> AsyncGenerator[ReplyPart, None]:
     """Yield the model's parts under the deadlines; even an empty part is a sign of life."""
     silence = _SilenceTimer(retry_policy.deadline)
@@ -112,6 +117,9 @@ async def _attempt(
                 if part is None:
                     raise fault("provider_lost")
                 wait_seconds = retry_policy.idle_seconds
+                if on_answer is not None:
+                    on_answer()
+                    on_answer = None
                 if not isinstance(part, TextChunk) or part.text:
                     yield part
                 if isinstance(part, ReplyEnd):

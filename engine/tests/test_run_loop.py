@@ -212,6 +212,25 @@ def test_a_failure_before_any_text_is_tried_again_and_told():
     assert replies(seen)[0].text == "Noon."
 
 
+def test_each_attempt_tells_once_that_the_provider_answers_if_only_with_a_call():
+    told: list[str] = []
+    down = ProviderError("provider_unavailable", "down")
+    arguments_come = TextChunk("")
+    script: list[list[Line]] = [
+        [down],
+        [arguments_come, arguments_come, *calls(call())],
+        says("It is ", "noon."),
+    ]
+    with ScriptedModel(script) as model:
+        run(
+            model,
+            Tools(at_once),
+            on_retry=lambda *_: told.append("retry"),
+            on_answer=lambda: told.append("answer"),
+        )
+    assert told == ["retry", "answer", "answer"]
+
+
 def test_a_failure_after_text_is_not_tried_again():
     script: list[list[Line]] = [
         [TextChunk("It is "), ProviderError("provider_unavailable", "down")]

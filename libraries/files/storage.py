@@ -51,8 +51,7 @@ ORPHANS_EVERY_SECONDS: Final = 600
 @transaction.atomic(durable=True)
 def delete_file(file: File) -> None:
     """Delete the file and its bytes. Messages and documents that refer to it stay, without it."""
-    file.delete()
-    transaction.on_commit(partial(erase_bytes, file.path))
+    remove_files(File.objects.filter(pk=file.pk))
 
 
 @transaction.atomic(durable=True)

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from amber.lib.database.lease import NO_WORKER
 from libraries.failure_mails import tell_of_document
-from libraries.models import Document, DocumentStatus
+from libraries.models import Document, DocumentQuerySet, DocumentStatus
 
 WORKER_LOST: Final = (
     "Indexing was interrupted too often because its workers stopped. Retry the document."
@@ -63,6 +63,16 @@ def fail(document: Document, why: str) -> None:
 
 def cancel(document: Document) -> None:
     Document.objects.end(document, DocumentStatus.CANCELLED, error="")
+
+
+def stop_documents(documents: DocumentQuerySet) -> None:
+    """Let those of the documents that are being ingested stop at their next step.
+
+    In the caller's transaction, before it locks their library. Two queries.
+    """
+    running = documents.filter(status=DocumentStatus.RUNNING)
+    running.lock_in_order()
+    running.update(cancel_requested_at=Now())
 
 
 def end_lost(document: Document) -> None:

@@ -20,7 +20,8 @@ from accounts.models import ApiKey, IdempotencyRecord, Membership, User
 from accounts.principal import Actor, Principal
 from assistants.models import Assistant
 from chats.models import Chat, Turn
-from libraries.models import Document, DocumentStatus, File, Library
+from libraries.ingestion.endings import stop_documents
+from libraries.models import Document, File, Library
 from libraries.queue import enqueue_erasure
 from memory.models import Memory
 from operations.models import Erasure
@@ -45,8 +46,9 @@ def request_erasure(
     person_rows = PersonRows(erasure)
     if person_rows.personal:
         erasure.organization = person_rows.personal[0]
-    erasure.doomed = _disown_rows(person_rows)
+    # In the order in which workers lock them: chats, turns, assistants; documents, libraries.
     _hide(person_rows)
+    erasure.doomed = _disown_rows(person_rows)
     places = _places_of(user) if account else [organization_id]
     if account:
         close_account(user)
@@ -65,15 +67,15 @@ def hide_organization(organization_id: UUID) -> None:
     Part of the caller's transaction.
     """
     now = timezone.now()
-    Assistant.objects.filter(organization=organization_id).update(public=False)
+    # In the order in which workers lock them, as above.
+    Chat.objects.before_expiry().filter(organization=organization_id).update(expired_at=now)
     turns = Turn.objects.filter(organization=organization_id)
     turns.live().update(cancel_requested_at=now)
     turns.filter(digest_at__isnull=False).update(digest_at=None)
-    Chat.objects.before_expiry().filter(organization=organization_id).update(expired_at=now)
     File.objects.before_expiry().filter(organization=organization_id).update(expired_at=now)
-    libraries = Library.objects.filter(organization=organization_id)
-    libraries.update(deleted_at=now)
-    _stop_documents(list(libraries.values_list("pk", flat=True)))
+    Assistant.objects.filter(organization=organization_id).update(public=False)
+    stop_documents(Document.objects.filter(organization=organization_id))
+    Library.objects.filter(organization=organization_id).update(deleted_at=now)
     transaction.on_commit(partial(enqueue_periodic_job, "erase_organizations"))
     transaction.on_commit(enqueue_erasure)
 
@@ -131,13 +133,8 @@ def _disown_rows(person_rows: PersonRows) -> dict[str, list[str]]:
             hidden["public"] = False
         if model is Library:
             hidden |= {"default": False, "deleted_at": timezone.now()}
-            _stop_documents(ids)
+            stop_documents(Document.objects.filter(library__in=ids))
             mine.update(default=False)
         model._default_manager.filter(pk__in=ids).update(**hidden)
         mine.update(user=None)
     return doomed
-
-
-def _stop_documents(library_ids: list[UUID]) -> None:
-    running = Document.objects.filter(library__in=library_ids, status=DocumentStatus.RUNNING)
-    running.update(cancel_requested_at=timezone.now())

@@ -6,10 +6,12 @@ only when nothing is left. Ledger rows keep their numbers, without the person.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
@@ -61,6 +63,11 @@ class PersonRows:
         has_guests = any(field.name == "guest_id" for field in model._meta.fields)
         return mine.filter(guest_id__isnull=True) if has_guests else mine
 
+    def gone(self, model: type[Chat] | type[File]) -> Any:
+        """Return those that are out of sight; with an account all, also what came as it was closed."""
+        rows = self.of(model)
+        return rows if self.erasure.account else rows.past_expiry()
+
     def rows_to_delete(self, model: type[Model]) -> QuerySet[Any]:
         """Return the rows that were the person's alone, and have had no owner since they asked."""
         ids = self.erasure.doomed.get(model._meta.model_name, [])
@@ -68,9 +75,13 @@ class PersonRows:
 
 
 def erase_people() -> None:
-    """Continue the open erasures, the oldest first."""
+    """Continue the open erasures, the oldest first; of those that have just ended delete what came late."""
     for erasure in Erasure.objects.filter(ended_at__isnull=True).order_by("created_at"):
         erase(erasure)
+    # A tool that was called before may still have been embedding the fact that it keeps.
+    lately = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
+    for erasure in Erasure.objects.filter(ended_at__gte=lately, account=False):
+        _delete_late_memories(PersonRows(erasure))
 
 
 def erase(erasure: Erasure, *, slice_seconds: float = ERASURE_SECONDS) -> bool:
@@ -102,7 +113,7 @@ def _is_still_said(ids: Sequence[UUID]) -> bool:
 
 
 def _delete_chats(person_rows: PersonRows) -> int:
-    ids = list(person_rows.of(Chat).past_expiry().values_list("pk", flat=True)[:CHATS_AT_ONCE])
+    ids = list(person_rows.gone(Chat).values_list("pk", flat=True)[:CHATS_AT_ONCE])
     return sum(remove_chat(chat_id) for chat_id in ids)
 
 
@@ -113,7 +124,7 @@ def _delete_stateless_turns(person_rows: PersonRows) -> int:
 
 
 def _delete_files(person_rows: PersonRows) -> int:
-    return delete_files(person_rows.of(File).past_expiry())
+    return delete_files(person_rows.gone(File))
 
 
 def _delete_assistants(person_rows: PersonRows) -> int:
@@ -188,12 +199,15 @@ _STEPS: Final[tuple[Callable[[PersonRows], int], ...]] = (
 
 
 def _finish(person_rows: PersonRows) -> bool:
+    """End the erasure if nothing is left. The lock keeps new rows of an account out meanwhile."""
     erasure = person_rows.erasure
-    left = [person_rows.of(Chat).past_expiry(), person_rows.of(File).past_expiry()]
+    left = [person_rows.gone(model) for model in (Chat, File)]
     left += [person_rows.rows_to_delete(model) for model in (Assistant, Tool, Library)]
-    if any(rows.exists() for rows in left):
-        return False
     with transaction.atomic():
+        if erasure.account:
+            User.objects.select_for_update().filter(pk=erasure.user_id).first()
+        if any(rows.exists() for rows in left):
+            return False
         if erasure.account:
             for organization in person_rows.personal:
                 organization.delete()

@@ -233,6 +233,20 @@ def test_what_a_stopped_turn_wrote_last_goes_too(alice):
     assert is_gone(chat)
 
 
+def test_so_does_what_its_tool_kept_after_all_was_deleted(alice):
+    chat = new_chat(alice)
+    question = say(chat, "Remember that I like tea")
+    ask(alice)
+    finish()
+    assert api(alice).get(ADDRESS).json()["state"] == "done"
+    owner = Owner.of(alice.principal)
+    remember(owner, Fact("The user likes tea", evidence=[question.pk]))
+    said_since = say(new_chat(alice), "Remember that I like rum")
+    kept, _ = remember(owner, Fact("The user likes rum", evidence=[said_since.pk]))
+    erase_people()
+    assert list(Memory.objects.all()) == [kept]
+
+
 def test_asking_twice_is_asking_once(alice):
     first, second = ask(alice).json(), ask(alice).json()
     assert first == second
@@ -301,6 +315,17 @@ def test_an_account_goes_with_its_personal_organization(alice, bob, embedder):
     assert (here.usage.user, here.usage.prompt_tokens) == (None, 7)
     assert rows_in(other.chat) == before
     assert is_stored(other.file)
+
+
+def test_what_was_under_way_as_an_account_was_closed_goes_with_its_bytes(alice, bob):
+    assert ask(bob, account=True).status_code == 202
+    late = new_stored_file(bob)
+    chat = new_chat(bob)
+    say(chat, "A request of before was faster", role="file", file=late)
+    finish()
+    assert not User.objects.filter(pk=bob.user.pk).exists()
+    assert not is_stored(late)
+    assert is_gone(chat)
 
 
 def test_an_owner_beside_another_may_go(alice):

@@ -5,10 +5,11 @@ organization has some is read once in KNOWN_SECONDS by each process.
 """
 
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -22,23 +23,36 @@ from public_api.responses.names import RequestEcho, response_id
 KNOWN_SECONDS: Final = 5.0
 """How long an organization's first webhook may get nothing."""
 
+_KEEP_SQL: Final = "SELECT id FROM public_api_webhook WHERE id = ANY(%s) FOR KEY SHARE"
+
 _known: dict[UUID, tuple[float, bool]] = {}
 """When an organization was asked for, and whether it had webhooks then."""
 
 
 def note_turn(turn: Turn) -> None:
-    """Add the turn's deliveries. Call it in a transaction. One query, one write if there are
-    any."""
+    """Add the turn's deliveries. Call it in a transaction. One query; two more, of which one writes,
+    if there are any."""
     if turn.api_key_id is None or not _has_webhooks(turn.organization_id):
         return
     event = f"turn.{turn.status}"
     if event not in dict(WEBHOOK_EVENTS):
         return
-    webhooks = list(Webhook.objects.hearing(turn, event))
+    webhooks = _kept(Webhook.objects.hearing(turn, event))
     if not webhooks:
         return
     WebhookDelivery.objects.bulk_create(_delivery(webhook, turn, event) for webhook in webhooks)
     transaction.on_commit(enqueue_deliveries)
+
+
+def _kept(webhooks: Iterable[Webhook]) -> list[Webhook]:
+    """Return those that are still there, and keep them until the commit: a delivery for one that is
+    deleted meanwhile would undo the end of the turn."""
+    found = {webhook.pk: webhook for webhook in webhooks}
+    if not found:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP_SQL, [list(found)])
+        return [found[pk] for (pk,) in cursor.fetchall()]
 
 
 def forget_known() -> None:

@@ -12,6 +12,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from accounts.tenancy.allowance import refuse_beyond
 from accounts.tenancy.idempotency import settle
+from amber.lib.database.rows import delete_row
 from amber.lib.egress import installation_policy
 from amber.lib.errors import AmberError, Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
@@ -70,7 +71,7 @@ def edit_webhook(webhook: Webhook, principal: Principal, *, changes: Mapping[str
 @transaction.atomic(durable=True)
 def delete_webhook(webhook: Webhook) -> None:
     """Delete the webhook with its log."""
-    webhook.delete()
+    delete_row(webhook)
 
 
 @transaction.atomic(durable=True)

@@ -1,6 +1,7 @@
 """Give every row a UUIDv7, made here, and the times when it was created and changed."""
 
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -30,6 +31,17 @@ def save_changes(row: AnyRow, changes: Mapping[str, Any]) -> AnyRow:
         setattr(row, name, value)
     row.save(update_fields=[*changes, "updated_at"])
     return row
+
+
+def delete_row(row: models.Model) -> None:
+    """Delete a row with what cascades from it, also while others refer to it anew.
+
+    A reference that is committed after Django has looked for them would break its constraint at the
+    commit. From the row's DELETE on nobody can commit one: so a second round finds the rest. To lock the
+    row first would deadlock with those who hold what refers to it, and want the row.
+    """
+    for _ in range(2):
+        copy(row).delete()
 
 
 def minute_of(moment: datetime | None) -> str:

@@ -22,16 +22,18 @@ import django.core.exceptions as django_errors
 import orjson
 import redis
 import structlog
-from django.db import InterfaceError, OperationalError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.utils.deprecation import MiddlewareMixin
+from psycopg.errors import ForeignKeyViolation
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from amber.lib.errors import (
     WHOLE_BODY,
     AmberError,
+    Conflict,
     Forbidden,
     Invalid,
     Missing,
@@ -219,6 +221,12 @@ def _(exc: drf.Throttled) -> AmberError:
 @as_amber_error.register
 def _(exc: redis.ResponseError) -> AmberError:
     return _away() if refuses_writes(exc) else AmberError()
+
+
+@as_amber_error.register
+def _(exc: IntegrityError) -> AmberError:
+    """A row that the request names was deleted between its look-up and the commit."""
+    return Conflict() if isinstance(exc.__cause__, ForeignKeyViolation) else AmberError()
 
 
 def _away() -> AmberError:
