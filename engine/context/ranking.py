@@ -103,7 +103,7 @@ class QuestionTerms:
     dates: Sequence[str] = ()
     kinds: Sequence[str] = ()
     is_general: bool = False
-    """Whether it has the form of a question about the world (`engine.text.general_questions`)."""
+    """Whether it has the form of a question about the world (`engine.text.question_forms`)."""
     forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The forms that texts may hold a word in; without any it is that word."""
 
