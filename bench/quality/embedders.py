@@ -14,6 +14,7 @@ import numpy as np
 from amber.lib.search.words import stored_words
 from amber.lib.workers.thread_bridge import run_on_loop
 from bench.quality.options import EmbedderOption
+from engine.provider.client import Endpoint
 from engine.provider.embedding import OpenAIEmbedder
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ class RealEmbedder:
         self._embedder = OpenAIEmbedder(
             named.model,
             named.dimensions,
-            base_url=named.url,
-            api_key=os.environ.get("OPENAI_API_KEY", "none"),
+            Endpoint(named.url, os.environ.get("OPENAI_API_KEY", "none")),
         )
         self._known: dict[str, NDArray[np.float32]] = {}
 

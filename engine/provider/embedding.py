@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from engine.provider.client import (
-    CONNECT_SECONDS,
+    Endpoint,
     log_failures,
     read_body,
     response_errors,
@@ -70,18 +70,14 @@ class OpenAIEmbedder:
         self,
         model_id: str,
         dimensions: int,
+        endpoint: Endpoint,
         *,
-        base_url: str,
-        api_key: str,
-        connect_seconds: float = CONNECT_SECONDS,
         retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> None:
         self._model_id = model_id
         self._dimensions = dimensions
-        self._base_url = base_url
-        self._api_key = api_key
-        self._connect_seconds = connect_seconds
+        self._endpoint = endpoint
         self._retry_policy = retry_policy
         self._on_usage = on_usage
 
@@ -118,10 +114,8 @@ class OpenAIEmbedder:
             await asyncio.sleep(pause)
 
     async def _embed_once(self, texts: list[str]) -> "Vectors":
-        client = await shared_client(
-            self._base_url, self._api_key, connect_seconds=self._connect_seconds
-        )
-        unknown = _unknown_fields.setdefault((self._base_url, self._model_id), set())
+        client = await shared_client(self._endpoint)
+        unknown = _unknown_fields.setdefault((self._endpoint.base_url, self._model_id), set())
         while True:
             optional = {"encoding_format": "base64", "dimensions": self._dimensions}
             fields = {k: v for k, v in optional.items() if k not in unknown}
@@ -156,14 +150,12 @@ class OpenAIEmbedder:
         return _normalise_vectors(vectors)
 
 
-async def measure_dimensions(
-    model_id: str, *, base_url: str, api_key: str, connect_seconds: float = CONNECT_SECONDS
-) -> int:
+async def measure_dimensions(model_id: str, endpoint: Endpoint) -> int:
     """Return the length of the vectors that a model makes when nobody asks for another one.
 
     Asks for one. Raises ProviderError.
     """
-    client = await shared_client(base_url, api_key, connect_seconds=connect_seconds)
+    client = await shared_client(endpoint)
     try:
         async with asyncio.timeout(DEFAULT_RETRY_POLICY.first_token_seconds):
             body = as_json({"model": model_id, "input": ["length"]})
