@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _l
 
 from accounts.principal import Principal
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     write_name,
     write_names,
@@ -30,7 +31,6 @@ from amber.lib.operator_pages.cells import (
     write_seconds,
     write_state,
 )
-from amber.lib.operator_pages.filters import by_name
 from assistants.admin import quality_panels
 from assistants.models import Assistant
 from chats import services
@@ -61,7 +61,7 @@ class ChatAdmin(ReadOnlyAdmin):
         "updated_at",
         "expired_at",
     )
-    list_filter = (by_name(), "owner")
+    list_filter = (BY_ORGANIZATION, "owner")
     list_select_related = ("organization", "user", "assistant")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
     narrowed_ordering = ("-updated_at", "-id")
@@ -109,7 +109,7 @@ class FeedbackAdmin(ReadOnlyAdmin):
         "chat",
         "giver",
     )
-    list_filter = (by_name(), "value", "reason")
+    list_filter = (BY_ORGANIZATION, "value", "reason")
     list_select_related = ("organization", "assistant", "user", "chat__user")
     search_fields = ("=id", "=message__id", "=user__email", "=organization__slug")
     fields = (
@@ -149,7 +149,7 @@ class TurnAdmin(ReadOnlyAdmin):
         "duration",
         "tokens",
     )
-    list_filter = (by_name(), "status")
+    list_filter = (BY_ORGANIZATION, "status")
     list_select_related = ("organization", "assistant", "user", "chat")
     search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
     shows_seconds = True

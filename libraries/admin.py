@@ -20,6 +20,7 @@ from unfold.decorators import action
 
 from accounts.admin.groups import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     NOTHING,
     write_name,
@@ -29,7 +30,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
     write_text,
 )
-from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import state_of
 from libraries.git import services
 from libraries.ingestion import document_services
@@ -47,7 +47,7 @@ class FileAdmin(ReadOnlyAdmin):
         "created_at",
         "expired_at",
     )
-    list_filter = (by_name(),)
+    list_filter = (BY_ORGANIZATION,)
     list_select_related = ("organization", "user")
     search_fields = ("name", "=id", "user__email")
     fields = (
@@ -92,7 +92,7 @@ class LibraryAdmin(ReadOnlyAdmin):
         "models_in_use",
         "belongs_to",
     )
-    list_filter = (by_name(), "shared")
+    list_filter = (BY_ORGANIZATION, "shared")
     list_select_related = ("organization", "user", "embedding_model", "next_embedding_model")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
     inlines = (LibraryGrantInline,)
@@ -146,7 +146,7 @@ class DocumentAdmin(ReadOnlyAdmin):
         "duration",
         "created_at",
     )
-    list_filter = (by_name(), "status", "stage")
+    list_filter = (BY_ORGANIZATION, "status", "stage")
     list_select_related = ("organization", "library")
     search_fields = ("name", "=id", "=library__id", "=organization__slug")
     shows_seconds = True
@@ -245,7 +245,7 @@ class RepositoryAdmin(ReadOnlyAdmin):
         "started_at",
         "ended_at",
     )
-    list_filter = (by_name(), "status")
+    list_filter = (BY_ORGANIZATION, "status")
     list_select_related = ("organization", "library")
     search_fields = ("=id", "git_url", "=library__id", "=organization__slug")
     shows_seconds = True

@@ -22,6 +22,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget
 
 from amber.lib.errors import AmberError
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     NOTHING,
     write_milliseconds,
@@ -31,7 +32,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
 )
 from amber.lib.operator_pages.columns import Reference, reference_of
-from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import Tone
 from amber.lib.secrets import DecryptError, encrypt_column
 from engine.provider.client import is_sendable
@@ -325,7 +325,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
         "costs",
         "duration",
     )
-    list_filter = (by_name(), "kind", "estimated")
+    list_filter = (BY_ORGANIZATION, "kind", "estimated")
     list_select_related = ("organization", "user")
     search_fields = ("=id", "=turn_id", "=user__email", "=organization__slug", "=model")
     references: ClassVar[dict[str, Reference]] = {
@@ -395,7 +395,7 @@ class BudgetAdmin(OperatorAdmin):
 
     form = BudgetForm
     list_display = ("of_whom", "limit_in_unit", "used_amount", "period", "organization")
-    list_filter = (by_name(), "scope", "unit", "period")
+    list_filter = (BY_ORGANIZATION, "scope", "unit", "period")
     list_select_related = ("organization",)
     search_fields = ("organization__name", "=organization__slug", "=subject", "=id")
     autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization",)
