@@ -308,7 +308,7 @@ class EmbeddingModelAdmin(OperatorAdmin):
 
     @admin.action(description=_("Make this the default for new libraries"), permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
-        _run_on_one(self, request, chosen, services.make_default_embedding)
+        _run_on_one(self, request, chosen, services.make_default)
 
 
 @admin.register(UsageRecord)
