@@ -75,33 +75,25 @@ class OpenAIEmbedder:
         retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> None:
-        self._model_id = model_id
-        self._dimensions = dimensions
+        self.model_id = model_id
+        self.dimensions = dimensions
         self._endpoint = endpoint
         self._retry_policy = retry_policy
         self._on_usage = on_usage
-
-    @property
-    def model_id(self) -> str:
-        return self._model_id
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Embed as `Embedder` says. One provider call per batch, one after the other."""
         import numpy as np
 
         parts = [await self._embed_with_retries(batch) for batch in batches(texts)]
-        return np.concatenate(parts) if parts else np.zeros((0, self._dimensions), np.float32)
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
 
     async def _embed_with_retries(self, texts: list[str]) -> "Vectors":
         failed = 0
         while True:
             try:
                 async with asyncio.timeout(self._retry_policy.first_token_seconds):
-                    with log_failures(self._model_id):
+                    with log_failures(self.model_id):
                         return await self._embed_once(texts)
             except TimeoutError:
                 error = fault("provider_timeout")
@@ -115,12 +107,12 @@ class OpenAIEmbedder:
 
     async def _embed_once(self, texts: list[str]) -> "Vectors":
         client = await shared_client(self._endpoint)
-        unknown = _unknown_fields.setdefault((self._endpoint.base_url, self._model_id), set())
+        unknown = _unknown_fields.setdefault((self._endpoint.base_url, self.model_id), set())
         while True:
-            optional = {"encoding_format": "base64", "dimensions": self._dimensions}
+            optional = {"encoding_format": "base64", "dimensions": self.dimensions}
             fields = {k: v for k, v in optional.items() if k not in unknown}
             # Providers refuse an empty text; a blank says as little.
-            body = {"model": self._model_id, "input": [t or " " for t in texts], **fields}
+            body = {"model": self.model_id, "input": [t or " " for t in texts], **fields}
             try:
                 response = await send(client, "/embeddings", as_json(body))
                 break
@@ -141,9 +133,9 @@ class OpenAIEmbedder:
             raise fault("provider_malformed") from None
         if len(vectors) != count:
             raise fault("provider_malformed", f"{len(vectors)} vectors for {count} texts")
-        wrong = next((len(v) for v in vectors if v.shape != (self._dimensions,)), None)
+        wrong = next((len(v) for v in vectors if v.shape != (self.dimensions,)), None)
         if wrong is not None:
-            raise fault("provider_malformed", f"vectors of {wrong}, not {self._dimensions}")
+            raise fault("provider_malformed", f"vectors of {wrong}, not {self.dimensions}")
         usage = usage_of(answer.get("usage"))
         if usage is not None and self._on_usage is not None:
             self._on_usage(usage)
