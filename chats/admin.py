@@ -65,6 +65,7 @@ class ChatAdmin(ReadOnlyAdmin):
     list_select_related = ("organization", "user", "assistant")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
     narrowed_ordering = ("-updated_at", "-id")
+    unread = ("prompt",)
     fields = (
         "title",
         "organization",
@@ -78,9 +79,6 @@ class ChatAdmin(ReadOnlyAdmin):
         "updated_at",
         "expired_at",
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Chat]:
-        return super().get_queryset(request).defer("prompt")  # type: ignore[no-any-return]
 
     @admin.display(description=_l("title"), ordering="name")
     def title(self, chat: Chat) -> str:
@@ -112,6 +110,7 @@ class FeedbackAdmin(ReadOnlyAdmin):
     list_filter = (BY_ORGANIZATION, "value", "reason")
     list_select_related = ("organization", "assistant", "user", "chat__user")
     search_fields = ("=id", "=message__id", "=user__email", "=organization__slug")
+    unread = ("comment",)  # it is for the organization's admins
     fields = (
         "organization",
         "user",
@@ -126,9 +125,8 @@ class FeedbackAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
-        """Leave the comments out: they are for the organization's admins."""
-        rows = super().get_queryset(request).defer("comment")
-        return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
+        rows: QuerySet[Feedback] = super().get_queryset(request)
+        return rows.annotate(comment_chars=Length("comment"))
 
     @admin.display(description=_l("user"))
     def giver(self, feedback: Feedback) -> Any:
@@ -152,6 +150,7 @@ class TurnAdmin(ReadOnlyAdmin):
     list_filter = (BY_ORGANIZATION, "status")
     list_select_related = ("organization", "assistant", "user", "chat")
     search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
+    unread = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
     shows_seconds = True
     actions = ("cancel_turns",)
     change_form_before_template = "admin/chats/turn_pictures.html"
@@ -192,11 +191,6 @@ class TurnAdmin(ReadOnlyAdmin):
     )
 
     styles = ("chats/turn_pictures.css",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
-        texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
-        rows: QuerySet[Turn] = super().get_queryset(request).defer(*texts)
-        return rows.select_related("organization", "chat", "user", "assistant")
 
     @admin.display(description=_l("state"), ordering="status")
     def state(self, turn: Turn) -> Any:

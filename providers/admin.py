@@ -217,8 +217,17 @@ def _to_page(name: str, provider: Provider) -> HttpResponse:
     return redirect(f"admin:providers_provider_{name}", object_id=provider.pk)
 
 
+class _ModelAdmin(OperatorAdmin):
+    list_select_related = ("provider",)
+    search_fields = ("alias", "upstream_id", "=id")
+
+    @admin.display(description=_("state"), ordering="enabled")
+    def state(self, model: LanguageModel | EmbeddingModel) -> Any:
+        return write_state("active" if model.enabled else "disabled")
+
+
 @admin.register(LanguageModel)
-class LanguageModelAdmin(OperatorAdmin):
+class LanguageModelAdmin(_ModelAdmin):
     list_display = (
         "alias",
         "state",
@@ -231,8 +240,6 @@ class LanguageModelAdmin(OperatorAdmin):
         "prices",
     )
     list_filter = ("enabled", "vision")
-    list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
@@ -262,10 +269,6 @@ class LanguageModelAdmin(OperatorAdmin):
     }
     actions = ("make_default", "make_default_vision")
 
-    @admin.display(description=_("state"), ordering="enabled")
-    def state(self, model: LanguageModel) -> Any:
-        return _state_of_model(model)
-
     @admin.display(description=_("prices in, out"))
     def prices(self, model: LanguageModel) -> str:
         """Say what a million tokens cost, of those that are read and those that are written."""
@@ -283,10 +286,8 @@ class LanguageModelAdmin(OperatorAdmin):
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(OperatorAdmin):
+class EmbeddingModelAdmin(_ModelAdmin):
     list_display = ("alias", "state", "provider", "upstream_id", "dimensions", "default")
-    list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default",)
     help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
@@ -296,10 +297,6 @@ class EmbeddingModelAdmin(OperatorAdmin):
         "max_input_tokens": _("Only the beginning of a longer text is embedded."),
     }
     actions = ("make_default",)
-
-    @admin.display(description=_("state"), ordering="enabled")
-    def state(self, model: EmbeddingModel) -> Any:
-        return _state_of_model(model)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix `dimensions` once the row exists: vectors of another length need another model."""
@@ -456,10 +453,6 @@ def _in_unit(budget: Budget, amount: Decimal) -> str:
     if budget.unit == BudgetUnit.MONEY:
         return write_money(amount)
     return gettext("%(amount)s tokens") % {"amount": write_number(amount)}
-
-
-def _state_of_model(model: LanguageModel | EmbeddingModel) -> Any:
-    return write_state("active" if model.enabled else "disabled")
 
 
 def _run_on_one(

@@ -83,6 +83,7 @@ class ToolAdmin(ReadOnlyAdmin):
     list_filter = (BY_ORGANIZATION, "kind", "shared")
     list_select_related = ("organization", "user")
     search_fields = ("name", "=id", "=organization__slug")
+    unread = ("data",)
     inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
@@ -111,7 +112,7 @@ class ToolAdmin(ReadOnlyAdmin):
             F("data__functions"), function="jsonb_array_length", output_field=IntegerField()
         )
         rows: QuerySet[Tool] = super().get_queryset(request)
-        return rows.defer("data").annotate(function_count=count)
+        return rows.annotate(function_count=count)
 
     @admin.display(description=_l("state"))
     def state(self, tool: Tool) -> Any:
