@@ -241,11 +241,11 @@ MIDDLEWARE = [
 ROOT_URLCONF = "amber.urls"
 LOGIN_REDIRECT_URL = "/admin/"
 UNFOLD = {
-    "SITE_TITLE": "amber.branding.pages.platform_name",
-    "SITE_HEADER": "amber.branding.pages.platform_name",
+    "SITE_TITLE": "amber.web.branding.platform_name",
+    "SITE_HEADER": "amber.web.branding.platform_name",
     "SITE_URL": "/",
-    "SITE_ICON": "amber.branding.pages.logo_address",
-    "SITE_FAVICONS": [{"rel": "icon", "href": "amber.branding.pages.logo_address"}],
+    "SITE_ICON": "amber.web.branding.logo_address",
+    "SITE_FAVICONS": [{"rel": "icon", "href": "amber.web.branding.logo_address"}],
     "COLORS": {"primary": AMBER_PALETTE},
     "SHOW_LANGUAGES": True,
     "DASHBOARD_CALLBACK": "amber.front_page.page.gather",
@@ -265,7 +265,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "amber.branding.pages.branding",
+                "amber.web.branding.branding",
             ]
         },
     }

@@ -5,8 +5,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from amber.branding.pages import branding_urls
 from amber.web import health
+from amber.web.branding import branding_urls
 from amber.web.docs_pages import show_docs
 from amber.web.openapi_view import SchemaView
 from amber.web.page import page_urls

@@ -17,7 +17,7 @@ from unfold.decorators import action
 
 from accounts.audit.actors import operator_of
 from amber.lib.operator_pages import OperatorStackedInline, OperatorTabularInline, PagedAdmin
-from amber.lib.operator_pages.filters import by_name
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from assistants import services
 from assistants.admin_pages.forms import (
     AssistantForm,
@@ -103,7 +103,7 @@ class AssistantAdmin(OfOrganization, PagedAdmin):
         "total_token_usage",
         "belongs_to",
     )
-    list_filter = (by_name(), "shared", "public")
+    list_filter = (BY_ORGANIZATION, "shared", "public")
     list_select_related = ("organization", "user", "library")
     search_fields = ("name", "slug", "=id", "=organization__slug")
     fieldsets = tuple(

@@ -20,17 +20,12 @@ class AssistantsConfig(AppConfig):
     name = "assistants"
 
     def ready(self) -> None:
-        from accounts.registry import (
-            register_assistant_check,
-            register_assistant_libraries,
-            register_assistant_names,
-            register_public_assistants,
-        )
+        from accounts import registry
 
-        register_assistant_check(_sees_assistant)
-        register_assistant_libraries(_library_ids)
-        register_assistant_names(_names)
-        register_public_assistants(_public_assistants)
+        registry.sees_assistant.register(_sees_assistant)
+        registry.assistant_libraries.register(_library_ids)
+        registry.assistant_names.register(_names)
+        registry.find_public_assistants.register(_public_assistants)
 
 
 def _sees_assistant(principal: Principal, assistant_id: UUID) -> bool:

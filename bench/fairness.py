@@ -6,10 +6,7 @@ ratio is of medians; tests/e2e/test_take_turns.py counts what begins in between,
 """
 
 import asyncio
-import json
 import os
-import subprocess
-import sys
 import time
 from typing import Any, Final
 
@@ -17,8 +14,8 @@ import aiohttp
 
 from bench.loadgen import say
 from bench.report import Finding, median
-from bench.rest import call, signed_in
-from bench.stand import ROOT, RunningAmber, Stand
+from bench.rest import call, first_assistant, new_chat, signed_in
+from bench.stand import RunningAmber, Stand, new_key
 
 MANY: Final = 1_000
 ROUNDS: Final = 3
@@ -40,21 +37,9 @@ WITHOUT_LIMITS: Final = {
 
 def fairness(place: Stand, provider_url: str, *, is_quick: bool) -> list[Finding]:
     with place.amber(provider_url, **WITHOUT_LIMITS) as amber:
-        return asyncio.run(_fairness(amber, _new_key(place), is_quick))
-
-
-def _new_key(place: Stand) -> str:
-    """Return the key of somebody in an organization of their own."""
-    named = ("--email", "quiet@example.com", "--organization", "Quiet", "--api-key")
-    environ = {"AMBER_VAR_DIR": str(place.folder / "var"), **place.remembered()}
-    done = subprocess.run(
-        [sys.executable, "manage.py", "create_account", *named],
-        cwd=ROOT,
-        env={**os.environ, **environ},
-        capture_output=True,
-        check=True,
-    )
-    return str(json.loads(done.stdout)["api_key"])
+        environ = os.environ | {"AMBER_VAR_DIR": str(place.folder / "var")} | place.remembered()
+        quiet_key = new_key("quiet@example.com", "Quiet", environ)
+        return asyncio.run(_fairness(amber, quiet_key, is_quick))
 
 
 async def _fairness(amber: RunningAmber, quiet_key: str, is_quick: bool) -> list[Finding]:
@@ -89,9 +74,7 @@ def _shown(seen: list[float]) -> str:
 
 
 async def _new_chat(client: aiohttp.ClientSession) -> str:
-    assistants = await call(client, "GET", "assistants/")
-    made = {"assistant_id": assistants["results"][0]["id"]}
-    return str((await call(client, "POST", "chats/", made))["id"])
+    return await new_chat(client, await first_assistant(client))
 
 
 async def _ask(client: aiohttp.ClientSession, chat_id: str) -> Any:

@@ -49,9 +49,17 @@ def median(values: Iterable[float]) -> float:
 def table(findings: Sequence[Finding]) -> str:
     rows = [("what", "measured", "goal", "", "")]
     rows += [(f.what, f"{_shown(f.value)} {f.unit}", f.goal, f.verdict, f.note) for f in findings]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return align(rows, left=len(rows[0]))
+
+
+def align(rows: Sequence[Sequence[str]], *, left: int) -> str:
+    """Return the rows as lines of a table; the first `left` columns stand to the left, others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines)

@@ -19,3 +19,13 @@ async def call(session: aiohttp.ClientSession, method: str, path: str, body: Any
     """Return the JSON of the answer; None if it has none. Raises aiohttp.ClientResponseError."""
     async with session.request(method, path, json=body) as answer:
         return await answer.json() if answer.content_type == "application/json" else None
+
+
+async def first_assistant(session: aiohttp.ClientSession) -> str:
+    """Return the id of the newest assistant."""
+    return str((await call(session, "GET", "assistants/"))["results"][0]["id"])
+
+
+async def new_chat(session: aiohttp.ClientSession, assistant_id: str) -> str:
+    """Return the id of a chat that it makes."""
+    return str((await call(session, "POST", "chats/", {"assistant_id": assistant_id}))["id"])

@@ -31,7 +31,7 @@ import uvloop
 from bench import rest
 from bench.ingestion import new_text
 from bench.loadgen import say
-from bench.report import Finding
+from bench.report import Finding, align
 from bench.rest import signed_in
 from bench.stand import Memory, RunningAmber, Stand, memory
 
@@ -341,7 +341,7 @@ def table(samples: Sequence[Sample]) -> str:
         sizes = [f"{statistics.median(each.held[name] for each in these):.1f}" for name in names]
         to = f"to {(start + SHOWN_SECONDS) // 60}"
         rows.append((to, str(these[-1].turns), str(these[-1].documents), *sizes))
-    return "\n".join("  ".join(cell.rjust(10) for cell in row) for row in rows)
+    return align(rows, left=0)
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:

@@ -289,6 +289,19 @@ def stand() -> Iterator[Stand]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def new_key(email: str, organization: str, environ: Mapping[str, str]) -> str:
+    """Return an API key of this person, who is made where there is none, in the Amber of this environment."""
+    named = ("--email", email, "--organization", organization, "--api-key")
+    done = subprocess.run(
+        [sys.executable, "manage.py", "create_account", *named],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
+    return str(json.loads(done.stdout)["api_key"])
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])

@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from bench.loadgen import Row, Target
-from bench.rest import call, signed_in
+from bench.rest import call, first_assistant, new_chat, signed_in
 from bench.stand import RunningAmber, vacuum
 
 AT_ONCE = 4
@@ -73,18 +73,17 @@ async def _until_idle(amber: RunningAmber) -> None:
 async def _new_chats(amber: RunningAmber, count: int, stored: int) -> list[str]:
     places = asyncio.Semaphore(AT_ONCE)
     async with signed_in(amber) as session:
-        assistant_id = (await call(session, "GET", "assistants/"))["results"][0]["id"]
+        assistant_id = await first_assistant(session)
 
-        async def new_chat() -> str:
+        async def make() -> str:
             async with places:
                 if not stored:
-                    made = await call(session, "POST", "chats/", {"assistant_id": assistant_id})
-                    return str(made["id"])
+                    return await new_chat(session, assistant_id)
                 given = {"assistant_id": assistant_id, "messages": _messages(stored)}
                 made = await call(session, "POST", "chats/import/?again=true", given)
                 return str(made["chats"][0]["chat"]["id"])
 
-        return await asyncio.gather(*(new_chat() for _ in range(count)))
+        return await asyncio.gather(*(make() for _ in range(count)))
 
 
 def _messages(count: int) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from bench.loadgen import say
 from bench.report import Finding, median
-from bench.rest import call, signed_in
+from bench.rest import call, new_chat, signed_in
 from bench.stand import RunningAmber
 
 CALL_SECONDS = 1.0
@@ -101,8 +101,7 @@ async def _chat_with(session: aiohttp.ClientSession, service: Service) -> str:
     made = {"name": "Waits", "model": "auto", "untrusted_calls": "allow"}
     assistant = await post("assistants/", made)
     await post(f"assistants/{assistant['id']}/tools/", {"tool_id": tool["id"]})
-    chat = await post("chats/", {"assistant_id": assistant["id"]})
-    return str(chat["id"])
+    return await new_chat(session, assistant["id"])
 
 
 async def _turn_seconds(session: aiohttp.ClientSession, chat_id: str, calls: int) -> float:

@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy as _l
 
 from accounts.principal import Principal
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     write_name,
     write_names,
@@ -30,7 +31,6 @@ from amber.lib.operator_pages.cells import (
     write_seconds,
     write_state,
 )
-from amber.lib.operator_pages.filters import by_name
 from assistants.admin import quality_panels
 from assistants.models import Assistant
 from chats import services
@@ -61,10 +61,11 @@ class ChatAdmin(ReadOnlyAdmin):
         "updated_at",
         "expired_at",
     )
-    list_filter = (by_name(), "owner")
+    list_filter = (BY_ORGANIZATION, "owner")
     list_select_related = ("organization", "user", "assistant")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
     narrowed_ordering = ("-updated_at", "-id")
+    unread = ("prompt",)
     fields = (
         "title",
         "organization",
@@ -78,9 +79,6 @@ class ChatAdmin(ReadOnlyAdmin):
         "updated_at",
         "expired_at",
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Chat]:
-        return super().get_queryset(request).defer("prompt")  # type: ignore[no-any-return]
 
     @admin.display(description=_l("title"), ordering="name")
     def title(self, chat: Chat) -> str:
@@ -109,9 +107,10 @@ class FeedbackAdmin(ReadOnlyAdmin):
         "chat",
         "giver",
     )
-    list_filter = (by_name(), "value", "reason")
+    list_filter = (BY_ORGANIZATION, "value", "reason")
     list_select_related = ("organization", "assistant", "user", "chat__user")
     search_fields = ("=id", "=message__id", "=user__email", "=organization__slug")
+    unread = ("comment",)  # it is for the organization's admins
     fields = (
         "organization",
         "user",
@@ -126,9 +125,8 @@ class FeedbackAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
-        """Leave the comments out: they are for the organization's admins."""
-        rows = super().get_queryset(request).defer("comment")
-        return rows.annotate(comment_chars=Length("comment"))  # type: ignore[no-any-return]
+        rows: QuerySet[Feedback] = super().get_queryset(request)
+        return rows.annotate(comment_chars=Length("comment"))
 
     @admin.display(description=_l("user"))
     def giver(self, feedback: Feedback) -> Any:
@@ -149,9 +147,10 @@ class TurnAdmin(ReadOnlyAdmin):
         "duration",
         "tokens",
     )
-    list_filter = (by_name(), "status")
+    list_filter = (BY_ORGANIZATION, "status")
     list_select_related = ("organization", "assistant", "user", "chat")
     search_fields = ("=id", "=chat__id", "=user__email", "=organization__slug")
+    unread = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
     shows_seconds = True
     actions = ("cancel_turns",)
     change_form_before_template = "admin/chats/turn_pictures.html"
@@ -192,11 +191,6 @@ class TurnAdmin(ReadOnlyAdmin):
     )
 
     styles = ("chats/turn_pictures.css",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
-        texts = ("input", "output", "partial_text", "partial_reasoning", "waiting_calls")
-        rows: QuerySet[Turn] = super().get_queryset(request).defer(*texts)
-        return rows.select_related("organization", "chat", "user", "assistant")
 
     @admin.display(description=_l("state"), ordering="status")
     def state(self, turn: Turn) -> Any:

@@ -38,7 +38,8 @@ _MOST_NAMED: Final = 10
 
 
 @transaction.atomic(durable=True)
-def begin_chat(
+def ask_in_chat(
+    chat: Chat | None,
     principal: Principal,
     *,
     entries: Sequence[Entry],
@@ -47,36 +48,28 @@ def begin_chat(
     files: Sequence[File] = (),
     claim: IdempotencyRecord | None = None,
 ) -> Turn:
-    """Create a chat that holds the entries, and start the turn that answers them.
+    """Append the entries at the end of the chat's active branch, or begin a chat with them, and answer them.
 
-    `files` are those the entries name, not yet saved. Raises Invalid (no_human_message) and
-    RateLimited (budget_exceeded).
+    `files` are those the entries name, not yet saved. Results must be of calls that the chat's last
+    turn returned to its client. Raises Conflict (turn_in_progress), Invalid (no such call waits;
+    no_human_message) and RateLimited (budget_exceeded).
     """
-    chat = transcript.new_chat(principal, assistant=assistant)
-    chat.save(force_insert=True)
-    return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
-
-
-@transaction.atomic(durable=True)
-def continue_chat(
-    chat: Chat,
-    principal: Principal,
-    *,
-    entries: Sequence[Entry],
-    assistant: Assistant | None,
-    options: CallOptions,
-    files: Sequence[File] = (),
-    claim: IdempotencyRecord | None = None,
-) -> Turn:
-    """Append the entries at the end of the active branch, and answer them.
-
-    Results must be of calls that the chat's last turn returned to its client. Raises Conflict
-    (turn_in_progress), Invalid (no such call waits; no_human_message) and RateLimited
-    (budget_exceeded).
-    """
-    chat = lock_idle_chat(chat.pk)
-    _check_results(chat.active_leaf, entries)
-    return _add_and_ask(chat, principal, entries, assistant, options, files, claim)
+    if chat is None:
+        chat = transcript.new_chat(principal, assistant=assistant)
+        chat.save(force_insert=True)
+    else:
+        chat = lock_idle_chat(chat.pk)
+        _check_results(chat.active_leaf, entries)
+    for file in files:
+        file.save(force_insert=True)
+    written = _append(chat, entries, assistant, {str(file.pk): file.pk for file in files})
+    question = next((m for m in reversed(written) if m.role in ASKING_ROLES), None)
+    question = question or question_at(written[-1])
+    turn = begin_turn(chat, principal, question, assistant, tip=written[-1], options=options)
+    chat.name = chat.name or name_by(question)
+    transcript.move_leaf(chat, written[-1])
+    settle(claim, status=201, answer=turn_wire(turn))
+    return turn
 
 
 @transaction.atomic(durable=True)
@@ -100,27 +93,6 @@ def forget_turn(turn: Turn) -> None:
 
 
 # -- Private: inside the caller's transaction ------------------------------------------------------
-
-
-def _add_and_ask(
-    chat: Chat,
-    principal: Principal,
-    entries: Sequence[Entry],
-    assistant: Assistant | None,
-    options: CallOptions,
-    files: Sequence[File],
-    claim: IdempotencyRecord | None,
-) -> Turn:
-    for file in files:
-        file.save(force_insert=True)
-    written = _append(chat, entries, assistant, {str(file.pk): file.pk for file in files})
-    question = next((m for m in reversed(written) if m.role in ASKING_ROLES), None)
-    question = question or question_at(written[-1])
-    turn = begin_turn(chat, principal, question, assistant, tip=written[-1], options=options)
-    chat.name = chat.name or name_by(question)
-    transcript.move_leaf(chat, written[-1])
-    settle(claim, status=201, answer=turn_wire(turn))
-    return turn
 
 
 def _check_results(tip: ChatMessage | None, entries: Sequence[Entry]) -> None:

@@ -20,6 +20,7 @@ from unfold.decorators import action
 
 from accounts.admin.groups import GrantInline
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     NOTHING,
     write_name,
@@ -29,7 +30,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
     write_text,
 )
-from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import state_of
 from libraries.git import services
 from libraries.ingestion import document_services
@@ -47,9 +47,10 @@ class FileAdmin(ReadOnlyAdmin):
         "created_at",
         "expired_at",
     )
-    list_filter = (by_name(),)
+    list_filter = (BY_ORGANIZATION,)
     list_select_related = ("organization", "user")
     search_fields = ("name", "=id", "user__email")
+    unread = ("url", "path", "text")
     fields = (
         "name",
         "mime_type",
@@ -62,10 +63,6 @@ class FileAdmin(ReadOnlyAdmin):
         "unreadable",
         "expired_at",
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[File]:
-        rows: QuerySet[File] = super().get_queryset(request)
-        return rows.defer("url", "path", "text")
 
     @admin.display(description=_("size"), ordering="size")
     def bytes(self, file: File) -> str:
@@ -92,9 +89,10 @@ class LibraryAdmin(ReadOnlyAdmin):
         "models_in_use",
         "belongs_to",
     )
-    list_filter = (by_name(), "shared")
+    list_filter = (BY_ORGANIZATION, "shared")
     list_select_related = ("organization", "user", "embedding_model", "next_embedding_model")
     search_fields = ("name", "=id", "=user__email", "=organization__slug")
+    unread = ("description",)
     inlines = (LibraryGrantInline,)
     fields = (
         "name",
@@ -116,7 +114,7 @@ class LibraryAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Library]:
         rows: QuerySet[Library] = super().get_queryset(request)
         counts = {f"n_{status}": _documents(status=status) for status in DocumentStatus.values}
-        return rows.defer("description").annotate(**counts)
+        return rows.annotate(**counts)
 
     @admin.display(description=_("documents"))
     def documents(self, library: Any) -> Any:
@@ -135,8 +133,20 @@ class LibraryAdmin(ReadOnlyAdmin):
 _STATUSES: Final = sorted(DocumentStatus.values, key=lambda status: status != DocumentStatus.READY)
 
 
+class _OfLibraryAdmin(ReadOnlyAdmin):
+    """Work of the ingest workers on behalf of a library."""
+
+    @admin.display(description=_("state"), ordering="status")
+    def state(self, row: Document | Repository) -> Any:
+        return write_names(write_state(row.status), row.error)
+
+    @admin.display(description=_("library"))
+    def library_and_organization(self, row: Document | Repository) -> Any:
+        return write_names(write_name(row.library), row.organization)
+
+
 @admin.register(Document)
-class DocumentAdmin(ReadOnlyAdmin):
+class DocumentAdmin(_OfLibraryAdmin):
     list_display = (
         "title",
         "state",
@@ -146,9 +156,10 @@ class DocumentAdmin(ReadOnlyAdmin):
         "duration",
         "created_at",
     )
-    list_filter = (by_name(), "status", "stage")
+    list_filter = (BY_ORGANIZATION, "status", "stage")
     list_select_related = ("organization", "library")
     search_fields = ("name", "=id", "=library__id", "=organization__slug")
+    unread = ("path", "source", "text", "pages", "metadata")
     shows_seconds = True
     actions = ("retry_documents", "cancel_documents")
     actions_list: ClassVar[list[str]] = ["ingestion"]
@@ -174,10 +185,6 @@ class DocumentAdmin(ReadOnlyAdmin):
         "cancel_requested_at",
     )
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
-        rows: QuerySet[Document] = super().get_queryset(request)
-        return rows.defer("path", "source", "text", "pages", "metadata")
-
     @action(description=_("Ingestion"), url_path="ingestion", permissions=["view"])
     def ingestion(self, request: HttpRequest) -> HttpResponse:
         """Show where documents are in ingestion, how fast it goes, and who waits."""
@@ -187,14 +194,6 @@ class DocumentAdmin(ReadOnlyAdmin):
     @admin.display(description=_("document"), ordering="name")
     def title(self, document: Document) -> Any:
         return write_text(document.name)
-
-    @admin.display(description=_("state"), ordering="status")
-    def state(self, document: Document) -> Any:
-        return write_names(write_state(document.status), document.error)
-
-    @admin.display(description=_("library"))
-    def library_and_organization(self, document: Document) -> Any:
-        return write_names(write_name(document.library), document.organization)
 
     @admin.display(description=_("embedded chunks"))
     def chunks(self, document: Document) -> str:
@@ -232,7 +231,7 @@ class DocumentAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Repository)
-class RepositoryAdmin(ReadOnlyAdmin):
+class RepositoryAdmin(_OfLibraryAdmin):
     """Git imports, by the name of the repository at its host; without the files' paths."""
 
     actions = ("cancel_imports",)
@@ -245,9 +244,10 @@ class RepositoryAdmin(ReadOnlyAdmin):
         "started_at",
         "ended_at",
     )
-    list_filter = (by_name(), "status")
+    list_filter = (BY_ORGANIZATION, "status")
     list_select_related = ("organization", "library")
     search_fields = ("=id", "git_url", "=library__id", "=organization__slug")
+    unread = ("token_sealed", "include", "exclude")
     shows_seconds = True
     fields = (
         "name",
@@ -269,21 +269,9 @@ class RepositoryAdmin(ReadOnlyAdmin):
     )
     readonly_fields = ("files",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Repository]:
-        rows: QuerySet[Repository] = super().get_queryset(request)
-        return rows.defer("token_sealed", "include", "exclude")
-
     @admin.display(description=_("repository"), ordering="git_url")
     def name(self, repository: Repository) -> str:
         return str(repository)
-
-    @admin.display(description=_("state"), ordering="status")
-    def state(self, repository: Repository) -> Any:
-        return write_names(write_state(repository.status), repository.error)
-
-    @admin.display(description=_("library"))
-    def library_and_organization(self, repository: Repository) -> Any:
-        return write_names(write_name(repository.library), repository.organization)
 
     @admin.action(description=_("Cancel selected imports"))
     def cancel_imports(self, request: HttpRequest, repositories: QuerySet[Repository]) -> None:

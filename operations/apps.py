@@ -9,9 +9,9 @@ class OperationsConfig(AppConfig):
     name = "operations"
 
     def ready(self) -> None:
-        from accounts.registry import register_organization_closer
+        from accounts import registry
 
-        register_organization_closer(_hide_organization)
+        registry.hide_organization.register(_hide_organization)
 
 
 def _hide_organization(organization_id: UUID) -> None:

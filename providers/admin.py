@@ -22,6 +22,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminSelectWidget
 
 from amber.lib.errors import AmberError
 from amber.lib.operator_pages import OperatorAdmin, ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     NOTHING,
     write_milliseconds,
@@ -31,7 +32,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
 )
 from amber.lib.operator_pages.columns import Reference, reference_of
-from amber.lib.operator_pages.filters import by_name
 from amber.lib.operator_pages.states import Tone
 from amber.lib.secrets import DecryptError, encrypt_column
 from engine.provider.client import is_sendable
@@ -217,8 +217,17 @@ def _to_page(name: str, provider: Provider) -> HttpResponse:
     return redirect(f"admin:providers_provider_{name}", object_id=provider.pk)
 
 
+class _ModelAdmin(OperatorAdmin):
+    list_select_related = ("provider",)
+    search_fields = ("alias", "upstream_id", "=id")
+
+    @admin.display(description=_("state"), ordering="enabled")
+    def state(self, model: LanguageModel | EmbeddingModel) -> Any:
+        return write_state("active" if model.enabled else "disabled")
+
+
 @admin.register(LanguageModel)
-class LanguageModelAdmin(OperatorAdmin):
+class LanguageModelAdmin(_ModelAdmin):
     list_display = (
         "alias",
         "state",
@@ -231,8 +240,6 @@ class LanguageModelAdmin(OperatorAdmin):
         "prices",
     )
     list_filter = ("enabled", "vision")
-    list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default", "default_vision")
     help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
@@ -262,10 +269,6 @@ class LanguageModelAdmin(OperatorAdmin):
     }
     actions = ("make_default", "make_default_vision")
 
-    @admin.display(description=_("state"), ordering="enabled")
-    def state(self, model: LanguageModel) -> Any:
-        return _state_of_model(model)
-
     @admin.display(description=_("prices in, out"))
     def prices(self, model: LanguageModel) -> str:
         """Say what a million tokens cost, of those that are read and those that are written."""
@@ -283,10 +286,8 @@ class LanguageModelAdmin(OperatorAdmin):
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(OperatorAdmin):
+class EmbeddingModelAdmin(_ModelAdmin):
     list_display = ("alias", "state", "provider", "upstream_id", "dimensions", "default")
-    list_select_related = ("provider",)
-    search_fields = ("alias", "upstream_id", "=id")
     readonly_fields = ("default",)
     help_texts: ClassVar[dict[str, Any]] = {
         **_OF_ALL_MODELS,
@@ -297,10 +298,6 @@ class EmbeddingModelAdmin(OperatorAdmin):
     }
     actions = ("make_default",)
 
-    @admin.display(description=_("state"), ordering="enabled")
-    def state(self, model: EmbeddingModel) -> Any:
-        return _state_of_model(model)
-
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Fix `dimensions` once the row exists: vectors of another length need another model."""
         fixed = (*self.readonly_fields, "dimensions") if obj else self.readonly_fields
@@ -308,7 +305,7 @@ class EmbeddingModelAdmin(OperatorAdmin):
 
     @admin.action(description=_("Make this the default for new libraries"), permissions=["change"])
     def make_default(self, request: HttpRequest, chosen: QuerySet[EmbeddingModel]) -> None:
-        _run_on_one(self, request, chosen, services.make_default_embedding)
+        _run_on_one(self, request, chosen, services.make_default)
 
 
 @admin.register(UsageRecord)
@@ -325,7 +322,7 @@ class UsageRecordAdmin(ReadOnlyAdmin):
         "costs",
         "duration",
     )
-    list_filter = (by_name(), "kind", "estimated")
+    list_filter = (BY_ORGANIZATION, "kind", "estimated")
     list_select_related = ("organization", "user")
     search_fields = ("=id", "=turn_id", "=user__email", "=organization__slug", "=model")
     references: ClassVar[dict[str, Reference]] = {
@@ -395,7 +392,7 @@ class BudgetAdmin(OperatorAdmin):
 
     form = BudgetForm
     list_display = ("of_whom", "limit_in_unit", "used_amount", "period", "organization")
-    list_filter = (by_name(), "scope", "unit", "period")
+    list_filter = (BY_ORGANIZATION, "scope", "unit", "period")
     list_select_related = ("organization",)
     search_fields = ("organization__name", "=organization__slug", "=subject", "=id")
     autocomplete_fields: ClassVar[tuple[str, ...]] = ("organization",)
@@ -456,10 +453,6 @@ def _in_unit(budget: Budget, amount: Decimal) -> str:
     if budget.unit == BudgetUnit.MONEY:
         return write_money(amount)
     return gettext("%(amount)s tokens") % {"amount": write_number(amount)}
-
-
-def _state_of_model(model: LanguageModel | EmbeddingModel) -> Any:
-    return write_state("active" if model.enabled else "disabled")
 
 
 def _run_on_one(

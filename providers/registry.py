@@ -20,13 +20,13 @@ from amber.lib.database.cached_sql import CachedStatement, cache_sql
 from amber.lib.errors import Unavailable
 from amber.lib.secrets import decrypt_column
 from amber.lib.tracing import spans
+from engine.provider.audio import OpenAISpeech, OpenAITranscription
+from engine.provider.client import Endpoint
 from engine.provider.embedding import Embedder, OfflineEmbedder, OpenAIEmbedder
 from engine.provider.model import Model, ModelProfile, ParameterRules, SystemPosition, Usage
 from engine.provider.offline import OfflineModel
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import DEFAULT_RETRY_POLICY, RetryPolicy
-from engine.provider.speech import OpenAISpeech
-from engine.provider.transcription import OpenAITranscription
 from engine.provider_fields import sender_of
 from providers.calls.traced import TracedEmbedder, TracedModel
 from providers.models import (
@@ -176,9 +176,7 @@ def engine_model(row: LanguageModel) -> Model:
     else:
         model = OpenAIModel(
             profile_of(row),
-            base_url=row.provider.base_url,
-            api_key=decrypt_column(row.provider, "api_key"),
-            connect_seconds=settings.AMBER_CONNECT_SECONDS,
+            endpoint_of(row.provider),
             max_reply_chars=settings.AMBER_MAX_REPLY_CHARS,
         )
     return TracedModel(model, base_url=_base_url(row.provider)) if spans.is_on() else model
@@ -208,21 +206,20 @@ def _embedder(
     return OpenAIEmbedder(
         row.upstream_id,
         row.dimensions,
-        base_url=row.provider.base_url,
-        api_key=decrypt_column(row.provider, "api_key"),
-        connect_seconds=settings.AMBER_CONNECT_SECONDS,
+        endpoint_of(row.provider),
         retry_policy=retry_policy,
         on_usage=on_usage,
     )
 
 
+def endpoint_of(provider: Provider) -> Endpoint:
+    """Return where the provider answers, and with which key. Raises DecryptError."""
+    key = decrypt_column(provider, "api_key")
+    return Endpoint(provider.base_url, key, settings.AMBER_CONNECT_SECONDS)
+
+
 def _base_url(provider: Provider) -> str:
     return "" if provider.is_offline else provider.base_url
-
-
-def api_key_of(provider: Provider) -> str:
-    """Return the key to ask the provider itself with. Raises DecryptError."""
-    return decrypt_column(provider, "api_key")
 
 
 def engine_speech() -> OpenAISpeech | None:
@@ -236,10 +233,8 @@ def engine_speech() -> OpenAISpeech | None:
     return OpenAISpeech(
         settings.AMBER_TTS_MODEL,
         settings.AMBER_TTS_VOICE_NAME,
-        base_url=provider.base_url,
-        api_key=decrypt_column(provider, "api_key"),
+        endpoint_of(provider),
         max_bytes=settings.AMBER_MAX_UPLOAD_BYTES,
-        connect_seconds=settings.AMBER_CONNECT_SECONDS,
     )
 
 
@@ -251,12 +246,7 @@ def engine_transcription() -> OpenAITranscription | None:
     provider = _first_provider() if settings.AMBER_TRANSCRIPTION_MODEL else None
     if provider is None:
         return None
-    return OpenAITranscription(
-        settings.AMBER_TRANSCRIPTION_MODEL,
-        base_url=provider.base_url,
-        api_key=decrypt_column(provider, "api_key"),
-        connect_seconds=settings.AMBER_CONNECT_SECONDS,
-    )
+    return OpenAITranscription(settings.AMBER_TRANSCRIPTION_MODEL, endpoint_of(provider))
 
 
 def _first_provider() -> Provider | None:

@@ -6,6 +6,7 @@ start, and a default that somebody chose in the admin stays.
 
 import itertools
 from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import structlog
 from django.db import connection, transaction
@@ -20,6 +21,8 @@ from providers.models import AUTO_ALIAS, OFFLINE_URL, EmbeddingModel, LanguageMo
 from providers.presets import preset_at, preset_of
 
 logger = structlog.get_logger(__name__)
+
+AnyModel = TypeVar("AnyModel", LanguageModel, EmbeddingModel)
 
 ENVIRONMENT_PROVIDER = "environment"
 OFFLINE_ALIAS = "offline"
@@ -52,12 +55,12 @@ def bootstrap_from_environment() -> None:
     if not LanguageModel.objects.filter(default=True).exists():
         _set_default(_offline_model())
     if not EmbeddingModel.objects.filter(default=True).exists():
-        _set_default_embedding(_offline_embedding_model())
+        _set_default(_offline_embedding_model())
 
 
 @transaction.atomic(durable=True)
-def make_default(model: LanguageModel) -> LanguageModel:
-    """Make this the model that `auto` means. Raises Invalid for a disabled model."""
+def make_default(model: AnyModel) -> AnyModel:
+    """Make this the model that `auto` means, or that new libraries use. Raises Invalid for a disabled model."""
     if not model.enabled:
         raise Invalid(f"{model.alias} is disabled; enable it first.")
     _set_default(model)
@@ -72,16 +75,7 @@ def make_default_vision(model: LanguageModel) -> LanguageModel:
     """
     if not (model.enabled and model.vision):
         raise Invalid(f"{model.alias} must be enabled, and it must accept images.")
-    _set_default_vision(model)
-    return model
-
-
-@transaction.atomic(durable=True)
-def make_default_embedding(model: EmbeddingModel) -> EmbeddingModel:
-    """Make this the model that new libraries use. Raises Invalid for a disabled model."""
-    if not model.enabled:
-        raise Invalid(f"{model.alias} is disabled; enable it first.")
-    _set_default_embedding(model)
+    _set_default(model, "default_vision")
     return model
 
 
@@ -95,17 +89,12 @@ def add_models(
     embedding model whose vectors have no known length.
     """
     rows = [row for model in chosen if (row := _add(provider, model)) is not None]
-    first = next((row for row in rows if isinstance(row, LanguageModel)), None)
-    if first is not None and _is_offline(LanguageModel.objects.filter(default=True)):
-        _set_default(first)
-    embedding = next((row for row in rows if isinstance(row, EmbeddingModel)), None)
-    if embedding is not None and _is_offline(EmbeddingModel.objects.filter(default=True)):
-        _set_default_embedding(embedding)
+    for kind in (LanguageModel, EmbeddingModel):
+        first = next((row for row in rows if isinstance(row, kind)), None)
+        defaults = kind._default_manager.filter(default=True)
+        if first is not None and not defaults.exclude(provider__base_url=OFFLINE_URL).exists():
+            _set_default(first)
     return rows
-
-
-def _is_offline(rows: QuerySet[LanguageModel] | QuerySet[EmbeddingModel]) -> bool:
-    return not rows.exclude(provider__base_url=OFFLINE_URL).exists()
 
 
 def _add(provider: Provider, model: NamedModel) -> LanguageModel | EmbeddingModel | None:
@@ -191,7 +180,7 @@ def _apply_vision_model(
     current = LanguageModel.objects.filter(default_vision=True).first()
     if current is None or current.alias == before.vision_model:
         LanguageModel.objects.filter(pk=model.pk).update(vision=True)
-        _set_default_vision(model)
+        _set_default(model, "default_vision")
 
 
 def _apply_embedding_model(
@@ -207,7 +196,7 @@ def _apply_embedding_model(
         or current.provider.is_offline
         or (current.provider_id == provider.pk and current.upstream_id == before.embedding_model)
     ):
-        _set_default_embedding(model)
+        _set_default(model)
 
 
 def _language_model(provider: Provider, name: str, *, vision: bool) -> LanguageModel:
@@ -254,20 +243,9 @@ def _offline_embedding_model() -> EmbeddingModel:
     return model
 
 
-def _set_default(model: LanguageModel) -> None:
-    LanguageModel.objects.filter(default=True).exclude(pk=model.pk).update(default=False)
-    LanguageModel.objects.filter(pk=model.pk).update(default=True)
-    model.default = True
-
-
-def _set_default_vision(model: LanguageModel) -> None:
-    others = LanguageModel.objects.filter(default_vision=True).exclude(pk=model.pk)
-    others.update(default_vision=False)
-    LanguageModel.objects.filter(pk=model.pk).update(default_vision=True)
-    model.default_vision = True
-
-
-def _set_default_embedding(model: EmbeddingModel) -> None:
-    EmbeddingModel.objects.filter(default=True).exclude(pk=model.pk).update(default=False)
-    EmbeddingModel.objects.filter(pk=model.pk).update(default=True)
-    model.default = True
+def _set_default(model: LanguageModel | EmbeddingModel, column: str = "default") -> None:
+    """Set the column of this model, and of no other of its kind."""
+    rows: QuerySet[Any] = type(model)._default_manager.all()
+    rows.filter(**{column: True}).exclude(pk=model.pk).update(**{column: False})
+    rows.filter(pk=model.pk).update(**{column: True})
+    setattr(model, column, True)

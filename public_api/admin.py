@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     write_milliseconds,
     write_name,
@@ -13,7 +14,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
 )
 from amber.lib.operator_pages.columns import Reference
-from amber.lib.operator_pages.filters import by_name
 from public_api.models import Webhook, WebhookDelivery
 
 
@@ -27,7 +27,7 @@ class WebhookAdmin(ReadOnlyAdmin):
         "belongs_to",
         "created_at",
     )
-    list_filter = (by_name(), "whole_organization")
+    list_filter = (BY_ORGANIZATION, "whole_organization")
     list_select_related = ("organization", "user")
     search_fields = ("name", "url", "=id")
     fields = (
@@ -71,7 +71,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "duration",
         "attempt",
     )
-    list_filter = (by_name(), "status", "event")
+    list_filter = (BY_ORGANIZATION, "status", "event")
     list_select_related = ("webhook", "organization")
     search_fields = ("=id", "=turn_id")
     references: ClassVar[dict[str, Reference]] = {"turn_id": "chats.Turn"}

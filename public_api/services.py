@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 from django.conf import settings
 from django.utils import timezone
@@ -12,7 +11,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import Invalid
 from assistants.models import Assistant
-from chats.call_services import begin_chat, continue_chat
+from chats.call_services import ask_in_chat
 from chats.context.call_options import CallOptions
 from chats.models import Turn
 from chats.services import start_stateless_turn
@@ -118,8 +117,8 @@ def _in_chat(
         if not entries:
             said = "There is no new message to answer."
             raise Invalid(said, fields={"messages": [said]})
-        verb = begin_chat if chat is None else partial(continue_chat, chat)
-        return verb(
+        return ask_in_chat(
+            chat,
             caller,
             entries=entries,
             assistant=assistant,

@@ -18,7 +18,7 @@ from amber.lib.workers.worker import Worker
 from chats.models import Turn
 from libraries.git import importing
 from libraries.git.services import start_import
-from libraries.ingestion.url_services import add_from_url, refresh_document
+from libraries.ingestion.document_services import add_from_url, refresh_document
 from libraries.tests.ledger import new_document, new_library
 from public_api.models import Webhook, WebhookDelivery
 from public_api.openai.messages import RemoteImage

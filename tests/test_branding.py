@@ -6,10 +6,10 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from amber.branding import logo as logos
 from amber.lib import environment as env
 from amber.lib.egress import FetchError
 from amber.lib.palette import contrast, palette
+from amber.web import branding as logos
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 TEXT = 4.5

@@ -7,9 +7,9 @@ import pytest
 
 from bench.quality.chats import PAIRS
 from bench.quality.conversations import RecordedConversation, read_locomo
+from bench.quality.embedders import StandInEmbedder
 from bench.quality.made_chats import languages, make_chat
 from bench.quality.plain import plain_methods
-from bench.quality.stand_in import StandInEmbedder
 from bench.quality.tables import Table
 
 LOCOMO = [

@@ -26,6 +26,7 @@ from accounts.principal import Principal
 from accounts.sign_in.applications import root_of
 from amber.lib.errors import AmberError, Invalid
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import (
     write_milliseconds,
     write_name,
@@ -33,7 +34,6 @@ from amber.lib.operator_pages.cells import (
     write_state,
 )
 from amber.lib.operator_pages.columns import Reference
-from amber.lib.operator_pages.filters import by_name
 from tools.connections.authorizing import (
     begin_connecting,
     end_connecting,
@@ -80,9 +80,10 @@ class ToolAdmin(ReadOnlyAdmin):
         "belongs_to",
         "refreshed_at",
     )
-    list_filter = (by_name(), "kind", "shared")
+    list_filter = (BY_ORGANIZATION, "kind", "shared")
     list_select_related = ("organization", "user")
     search_fields = ("name", "=id", "=organization__slug")
+    unread = ("data",)
     inlines = (ToolGrantInline,)
     actions = ("refresh_now",)
     actions_detail = ("try_a_function", "connect")
@@ -111,7 +112,7 @@ class ToolAdmin(ReadOnlyAdmin):
             F("data__functions"), function="jsonb_array_length", output_field=IntegerField()
         )
         rows: QuerySet[Tool] = super().get_queryset(request)
-        return rows.defer("data").annotate(function_count=count)
+        return rows.annotate(function_count=count)
 
     @admin.display(description=_l("state"))
     def state(self, tool: Tool) -> Any:
@@ -247,7 +248,7 @@ class ToolCallRecordAdmin(ReadOnlyAdmin):
         "is_test",
         "belongs_to",
     )
-    list_filter = (by_name(), "outcome", "is_test")
+    list_filter = (BY_ORGANIZATION, "outcome", "is_test")
     list_select_related = ("tool", "organization", "user")
     search_fields = ("=id", "=tool__id", "=turn_id", "=call_id")
     references: ClassVar[dict[str, Reference]] = {

@@ -1,14 +1,15 @@
 """Define what every tool offers, wherever it comes from, and what a call knows of its turn.
 
-Each source of tools implements `OfferedTool`; `tools.calling.toolbox` offers them to the engine
+Each source of tools has its kind of `OfferedTool`; `tools.calling.toolbox` offers them to the engine
 (`engine.tools.Toolbox`). This module knows no source.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import TextChoices
@@ -132,47 +133,28 @@ class Circumstances:
     disable_memory: bool = False
 
 
-class OfferedTool(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool(ABC):
     """A function that a model may call."""
 
-    @property
-    def spec(self) -> ToolSpec:
-        """Return the function's description, with the source's name; the toolbox renames it."""
-        ...
+    spec: ToolSpec
+    """Its description, with the source's name; the toolbox renames it."""
+    source: str = ""
+    """The name of the function's tool; empty for built-in ones."""
+    is_idempotent: bool = False
+    """Whether calling it twice does no harm."""
+    asks_first: bool = False
+    """Whether a person must approve each call before it is made."""
+    is_harmless: bool = False
+    """Whether a stranger who has it called gains nothing: it needs no guard."""
+    is_read_only: bool = False
+    """Whether its source says that it changes nothing. What it is told still leaves Amber."""
+    timeout_seconds: float | None = None
+    """The tool's own limit; None, or a longer one, means the installation's."""
 
-    @property
-    def source(self) -> str:
-        """Return the name of the function's tool; empty for built-in ones."""
-        ...
-
-    @property
-    def is_idempotent(self) -> bool:
-        """Whether calling it twice does no harm."""
-        ...
-
-    @property
-    def asks_first(self) -> bool:
-        """Whether a person must approve each call before it is made."""
-        ...
-
-    @property
-    def is_harmless(self) -> bool:
-        """Whether a stranger who has it called gains nothing: it needs no guard."""
-        ...
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether its source says that it changes nothing. What it is told still leaves Amber."""
-        ...
-
-    @property
-    def timeout_seconds(self) -> float | None:
-        """Return the tool's own limit; None, or a longer one, means the installation's."""
-        ...
-
+    @abstractmethod
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """Call the function. `arguments` are parsed but not yet checked.
 
         Raises ToolError for what the model may read; anything else is logged and hidden from it.
         """
-        ...

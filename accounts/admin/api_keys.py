@@ -16,9 +16,9 @@ from accounts import key_services
 from accounts.audit.actors import operator_of
 from accounts.models import ApiKey
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import write_state
 from amber.lib.operator_pages.columns import Reference
-from amber.lib.operator_pages.filters import by_name
 
 
 @admin.register(ApiKey)
@@ -34,7 +34,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         "expires_at",
     )
     list_select_related = ("organization", "user")
-    list_filter = (by_name(), ("revoked_at", admin.EmptyFieldListFilter))
+    list_filter = (BY_ORGANIZATION, ("revoked_at", admin.EmptyFieldListFilter))
     search_fields = ("name", "prefix", "=id", "user__email")
     references: ClassVar[dict[str, Reference]] = {
         "assistant_id": "assistants.Assistant",

@@ -18,9 +18,9 @@ from accounts.models import AuditEvent, Organization
 from accounts.principal import ActorKind
 from amber.lib.database.rows import Row
 from amber.lib.operator_pages import OperatorAct, ReadOnlyAdmin, watch_operators
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import write_name, write_names, write_text
 from amber.lib.operator_pages.columns import Reference, reference_of
-from amber.lib.operator_pages.filters import by_name
 
 _ACTORS: Final[dict[str, Any]] = {ActorKind.OPERATOR: _("Operator"), ActorKind.NOBODY: _("Nobody")}
 
@@ -53,7 +53,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "address",
         "number",
     )
-    list_filter = (by_name(), "actor_kind", "action")
+    list_filter = (BY_ORGANIZATION, "actor_kind", "action")
     list_select_related = ("organization",)
     search_fields = ("=id", "=organization__slug", "=actor_user_id", "=target_id")
     shows_seconds = True

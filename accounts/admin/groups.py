@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Group, GroupMember, Membership
 from amber.lib.operator_pages import OperatorTabularInline, PagedAdmin
-from amber.lib.operator_pages.filters import by_name
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 
 
 class GroupForm(forms.ModelForm[Group]):
@@ -58,7 +58,7 @@ class OrganizationGroupAdmin(PagedAdmin):
 
     form = GroupForm
     list_display = ("name", "organization", "description", "created_at")
-    list_filter = (by_name(),)
+    list_filter = (BY_ORGANIZATION,)
     list_select_related = ("organization",)
     search_fields = ("name", "=id", "organization__name", "organization__slug")
     fields = ("organization", "name", "description")

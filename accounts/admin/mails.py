@@ -12,8 +12,8 @@ from accounts.mail.delivery import send_again
 from accounts.mail.outbox import enqueue_mails
 from accounts.models import OutgoingMail
 from amber.lib.operator_pages import ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import write_names, write_state
-from amber.lib.operator_pages.filters import by_name
 
 
 @admin.register(OutgoingMail)
@@ -21,7 +21,7 @@ class OutgoingMailAdmin(ReadOnlyAdmin):
     """Shows which mails are on their way, were sent, or failed and why; never what is in them."""
 
     list_display = ("created_at", "state", "address", "kind", "organization", "attempt", "due_at")
-    list_filter = (by_name(), "status", "kind")
+    list_filter = (BY_ORGANIZATION, "status", "kind")
     list_select_related = ("organization",)
     search_fields = ("address", "=id", "=organization__slug")
     shows_seconds = True

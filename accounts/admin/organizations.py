@@ -16,8 +16,8 @@ from accounts.audit_actions import AuditAction
 from accounts.closing import close_organization
 from accounts.models import GroupMember, Invitation, Membership, Organization
 from amber.lib.operator_pages import OperatorTabularInline, PagedAdmin, ReadOnlyAdmin
+from amber.lib.operator_pages.autocompletes import BY_ORGANIZATION
 from amber.lib.operator_pages.cells import write_state
-from amber.lib.operator_pages.filters import by_name
 
 
 class MembershipInline(OperatorTabularInline):
@@ -128,7 +128,7 @@ class InvitationAdmin(ReadOnlyAdmin):
         "created_at",
         "expires_at",
     )
-    list_filter = (by_name(), "role")
+    list_filter = (BY_ORGANIZATION, "role")
     list_select_related = ("organization", "invited_by")
     search_fields = ("email", "=id", "organization__name")
     exclude = ("token_sha256",)

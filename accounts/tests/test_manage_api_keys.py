@@ -80,11 +80,12 @@ def test_a_bad_body_is_400(alice, field, value):
 
 def test_is_limited_to_an_assistant_its_creator_sees(alice, mallory, monkeypatch):
     hers = uuid.uuid4()
-    monkeypatch.setattr(registry, "_sees_assistant", registry._sees_assistant)
-    registry.register_assistant_check(
+    monkeypatch.setattr(
+        registry.sees_assistant,
+        "_function",
         lambda principal, assistant_id: (
             assistant_id == hers and principal.organization_id == alice.organization.pk
-        )
+        ),
     )
     answer = api(alice).post(ALL, {"name": "x", "assistant_id": str(hers)})
     assert answer.status_code == 201

@@ -16,8 +16,8 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from accounts.auth_pages.adapter import proves_addresses
-from amber.branding.pages import colours_address, logo_address
 from amber.web import page_files
+from amber.web.branding import colours_address, logo_address
 
 PLACES: Final = (
     *("chats", "assistants", "libraries", "tools", "memories", "usage", "settings"),

@@ -14,12 +14,11 @@ from uuid import UUID
 from accounts.models import User
 from amber.lib.ids import new_id
 from bench.loadgen import say
-from bench.quality.conversations import RecordedConversation, SaidMessage, read_locomo
-from bench.quality.made_chats import chatter, languages, make_chat, unrelated_questions
+from bench.quality.conversations import RecordedConversation, read_locomo
+from bench.quality.embedders import Embedder, RealEmbedder, StandInEmbedder
+from bench.quality.made_chats import languages, make_chat, small_talk, unrelated_questions
 from bench.quality.options import QualityOptions
 from bench.quality.plain import plain_methods
-from bench.quality.real_embedder import RealEmbedder
-from bench.quality.stand_in import StandInEmbedder
 from bench.quality.tables import Table, percent
 from bench.quality.tenant import new_organization
 from chats.context.block_search import PathSearch
@@ -42,9 +41,6 @@ speakers' names, of vectors and of questions about the world."""
 SEEDS: Final = (1, 2)
 LABEL_TOKENS: Final = 4
 """What "User: " and a line's end take, for methods that show bare texts."""
-
-
-Embedder = StandInEmbedder | RealEmbedder
 
 
 @dataclass(slots=True)
@@ -204,13 +200,7 @@ def _store(conversation: RecordedConversation, user: User) -> tuple[Chat, dict[s
     chat = Chat.objects.create(
         organization_id=membership.organization_id, user=user, name=conversation.name
     )
-    rest = chatter("English", 1)
-    said = [*conversation.said]
-    after = said[-1]
-    for number in range(60):
-        asked, answered = next(rest)
-        said.append(SaidMessage(f"rest {number}a", "human", asked, after.at))
-        said.append(SaidMessage(f"rest {number}b", "assistant", answered, after.at))
+    said = [*conversation.said, *small_talk(conversation.said[-1].at)]
     rows = build_tree(chat, [{"id": m.id, "role": m.role, "content": m.text} for m in said])
     written = ChatMessage.objects.bulk_create(rows.values(), batch_size=1_000)
     for row, message in zip(written, said, strict=True):

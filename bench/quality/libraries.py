@@ -9,7 +9,7 @@ Of the text that is found the first five passages are compared with the excerpts
 characters, as Chroma does: https://research.trychroma.com/evaluating-chunking.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from amber.lib.database.tenant import Tenant, across_tenants, as_tenant
 from amber.lib.ids import new_id
 from amber.lib.search.words import asked_words, stored_words
 from bench.loadgen import say
+from bench.quality.embedders import DIMENSIONS, StandInEmbedder
 from bench.quality.excerpts import (
     ExcerptSet,
     about_collection,
@@ -34,9 +35,8 @@ from bench.quality.excerpts import (
     read_chroma,
 )
 from bench.quality.options import QualityOptions
-from bench.quality.stand_in import DIMENSIONS, StandInEmbedder
+from bench.quality.plain import USUAL_K, PlainBM25, best_first
 from bench.quality.tables import Table
-from engine.relevance.bm25 import score, word_weights
 from engine.relevance.fusion import reciprocal_ranks
 from engine.text import tokens
 from libraries.embedding.halfvec import halfvec_text
@@ -58,7 +58,6 @@ LANGUAGES: Final = Path(__file__).with_name("languages")
 """62 facts in each of German, Spanish, Russian and Arabic, and a question to each in other forms of its
 words. They tell whether forms of a word find each other, not how hard questions are that people ask."""
 
-USUAL_K: Final = 60
 EMBEDDERS: Final = ("built-in", "stand-in", "random")
 QUICK, FEW = 4, 100
 """In a hurry every so manieth question of a set is asked that has more than a few."""
@@ -124,7 +123,7 @@ def _measure_documents(group: Mapping[str, QuestionSet], embedder: str) -> list[
     documents = [document for each in group.values() for document in each.documents]
     with across_tenants():
         library, embed = fill_library(documents, embedder)
-    plain = PlainBM25({each.path: each.text for each in documents})
+    plain = PlainBM25([Counter(stored_words(each.text)) for each in documents])
     rows: list[list[Any]] = []
     with as_tenant(Tenant(library.organization_id, is_whole=True)):
         for name, each in group.items():
@@ -136,7 +135,11 @@ def _measure_documents(group: Mapping[str, QuestionSet], embedder: str) -> list[
                 "Amber": evaluate(library, each.questions, embed=embed),
             }
             if embedder == EMBEDDERS[0]:
-                bm25 = [replace(one, found=plain.search(one.question)) for one in words]
+                ranked = [best_first(plain.scores(asked_words(one.question))) for one in words]
+                bm25 = [
+                    replace(one, found=[documents[place].path for place in places])
+                    for one, places in zip(words, ranked, strict=True)
+                ]
                 ways = {"BM25": bm25, "Amber's words": words} | ways
             rows += [
                 [f"{name}, {embedder}, {way}", *_figures(outcomes, is_gated="Amber" in way)]
@@ -160,34 +163,6 @@ def _add_by_rank(
         ranks = reciprocal_ranks([(first.found, 1.0), (second.found, 1.0)], k=USUAL_K)
         added.append(replace(first, found=sorted(ranks, key=lambda each: -ranks[each])))
     return added
-
-
-class PlainBM25:
-    """The textbook's BM25 over whole documents, by the same tokens, without stems or stop words."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._held: dict[str, dict[str, int]] = defaultdict(dict)
-        self._lengths: dict[str, int] = defaultdict(int)
-        for path, text in texts.items():
-            for word in stored_words(text):
-                self._held[word][path] = self._held[word].get(path, 0) + 1
-                self._lengths[path] += 1
-        self._mean = fmean(self._lengths.values())
-        self._total = len(texts)
-
-    def search(self, question: str) -> list[str]:
-        """Return the paths of all documents that have a word of the question, best first."""
-        asked = [word for word in asked_words(question) if word in self._held]
-        weights = word_weights({word: len(self._held[word]) for word in asked}, self._total)
-        occurrences: dict[str, dict[str, int]] = defaultdict(dict)
-        for word in asked:
-            for path, count in self._held[word].items():
-                occurrences[path][word] = count
-        scores = {
-            path: score(weights, held, length=self._lengths[path], mean_length=self._mean)
-            for path, held in occurrences.items()
-        }
-        return sorted(scores, key=lambda path: (-scores[path], path))
 
 
 # -- Text ------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ SESSIONS, EXCHANGES = 30, 10
 """300 exchanges in a year: a chat of 600 messages."""
 PEOPLE_PER_FACT: Final = 3
 TOPIC_SHARE: Final = 0.6
+BEHIND: Final = 60
+"""Exchanges of small talk after the last fact."""
 _BEGINS: Final = datetime(2024, 1, 8, 19, 0, tzinfo=UTC)
 _CODES: Final = {"English": "en", "Chinese": "zh"}
 _PHRASES: Final = Path(__file__).with_name("phrases.json")
@@ -79,13 +81,14 @@ def time_of(exchange: int) -> datetime:
     return _BEGINS + timedelta(days=12 * session, minutes=2 * place)
 
 
-def chatter(language: str, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield exchanges that tell nothing, without end."""
-    phrases = _phrases()[language]
-    rng = random.Random(f"{language} {seed} rest")
-    while True:
+def small_talk(at: datetime) -> Iterator[SaidMessage]:
+    """Yield exchanges that tell nothing: said behind a conversation, they leave all of it to sealed blocks."""
+    phrases = _phrases()["English"]
+    rng = random.Random("English 1 rest")
+    for number in range(BEHIND):
         told = _chatter(phrases, rng)
-        yield told.said, told.answered
+        yield SaidMessage(f"rest {number}a", "human", told.said, at)
+        yield SaidMessage(f"rest {number}b", "assistant", told.answered, at)
 
 
 def _facts(phrases: dict[str, Any], rng: random.Random) -> Iterator[_Told]:

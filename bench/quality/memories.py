@@ -21,6 +21,7 @@ from uuid import UUID, uuid4
 from amber.lib.ids import new_id
 from bench.loadgen import say
 from bench.quality.concept_embedder import ConceptEmbedder
+from bench.quality.embedders import RealEmbedder
 from bench.quality.memory_persons import (
     FACTS_EACH,
     FILLERS,
@@ -31,7 +32,6 @@ from bench.quality.memory_persons import (
     make_persons,
 )
 from bench.quality.options import QualityOptions
-from bench.quality.real_embedder import RealEmbedder
 from bench.quality.tables import Table
 from bench.quality.tenant import new_organization
 from engine.provider.model import ModelProfile, ModelRequest, ReplyEnd, ReplyPart, TextChunk, Usage

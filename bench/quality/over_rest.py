@@ -12,14 +12,13 @@ from typing import Any, Final
 import aiohttp
 
 from bench.loadgen import say
-from bench.quality.conversations import RecordedConversation, SaidMessage
-from bench.quality.made_chats import chatter, languages, make_chat
+from bench.quality.conversations import RecordedConversation
+from bench.quality.made_chats import languages, make_chat, small_talk
 from bench.quality.options import QualityOptions
 from bench.quality.tables import Table, percent
+from bench.rest import call, signed_in
 from bench.stand import RunningAmber, stand
 
-BEHIND: Final = 60
-"""Exchanges of small talk after the last fact, so that all facts lie in sealed blocks."""
 TAIL_TOKENS: Final = 1_000
 """Less than the small talk takes: with the usual 12,000 all 600 messages would be shown as they are."""
 RECALL_TOKENS: Final = 1_500
@@ -59,48 +58,39 @@ def measure(options: QualityOptions) -> list[Table]:
 async def _measure_all(
     amber: RunningAmber, chosen: Sequence[RecordedConversation]
 ) -> list[list[Any]]:
-    headers = {"Authorization": f"Bearer {amber.api_key}"}
-    async with aiohttp.ClientSession(f"{amber.url}/api/v1/", headers=headers) as session:
-        visitor = _Visitor(session)
-        return list(await asyncio.gather(*(_measure_one(visitor, each) for each in chosen)))
+    async with signed_in(amber) as session:
+        return list(await asyncio.gather(*(_measure_one(session, each) for each in chosen)))
 
 
-class _Visitor:
-    """Somebody with a key."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def call(self, method: str, path: str, body: Any = None) -> Any:
-        async with self._session.request(method, path, json=body) as answer:
-            answer.raise_for_status()
-            return await answer.json()
-
-    async def manifest(self, chat_id: str, text: str, parent_id: str | None) -> dict[str, Any]:
-        """Ask, wait for the end of the turn, and return what the model was shown."""
-        asked = {"content": text} | ({"parent_id": parent_id} if parent_id else {})
-        turn = (await self.call("POST", f"chats/{chat_id}/messages/", asked))["turn"]
-        while turn["ended_at"] is None:
-            await asyncio.sleep(POLL_SECONDS)
-            turn = await self.call("GET", f"turns/{turn['id']}/")
-        manifest: dict[str, Any] = await self.call("GET", f"turns/{turn['id']}/manifest/")
-        return manifest
+async def _manifest(
+    session: aiohttp.ClientSession, chat_id: str, text: str, parent_id: str
+) -> dict[str, Any]:
+    """Ask, wait for the end of the turn, and return what the model was shown."""
+    asked = {"content": text, "parent_id": parent_id}
+    turn = (await call(session, "POST", f"chats/{chat_id}/messages/", asked))["turn"]
+    while turn["ended_at"] is None:
+        await asyncio.sleep(POLL_SECONDS)
+        turn = await call(session, "GET", f"turns/{turn['id']}/")
+    manifest: dict[str, Any] = await call(session, "GET", f"turns/{turn['id']}/manifest/")
+    return manifest
 
 
-async def _measure_one(visitor: _Visitor, conversation: RecordedConversation) -> list[Any]:
-    chat_id, ids = await _import(visitor, conversation)
+async def _measure_one(
+    session: aiohttp.ClientSession, conversation: RecordedConversation
+) -> list[Any]:
+    chat_id, ids = await _import(session, conversation)
     end = ids[-1]
-    await _wait_until_sealed(visitor, chat_id, conversation.questions[0].text, end)
+    await _wait_until_sealed(session, chat_id, conversation.questions[0].text, end)
     at = {message.id: ids[place] for place, message in enumerate(conversation.said)}
     found, used = [], []
     for question in conversation.questions:
-        manifest = await visitor.manifest(chat_id, question.text, end)
+        manifest = await _manifest(session, chat_id, question.text, end)
         shown = _shown(manifest) | {part["id"] for part in manifest["messages"]}
         wanted = [at[each] for each in question.evidence]
         found.append(sum(each in shown for each in wanted) / len(wanted))
         used.append(manifest["tokens"]["blocks"])
     false = [
-        float(bool(_shown(await visitor.manifest(chat_id, text, end))))
+        float(bool(_shown(await _manifest(session, chat_id, text, end))))
         for text in conversation.unrelated
     ]
     say(f"  {conversation.name}: {len(found)} questions")
@@ -112,28 +102,27 @@ def _shown(manifest: dict[str, Any]) -> set[str]:
     return {pk for block in manifest["blocks"] for pk in block["message_ids"]}
 
 
-async def _import(visitor: _Visitor, conversation: RecordedConversation) -> tuple[str, list[str]]:
+async def _import(
+    session: aiohttp.ClientSession, conversation: RecordedConversation
+) -> tuple[str, list[str]]:
     """Import the conversation with small talk behind it; return the chat's id, and its messages' in order."""
-    rest, after = chatter("English", 1), conversation.said[-1].at
-    said = [*conversation.said]
-    for number in range(BEHIND):
-        asked, answered = next(rest)
-        said.append(SaidMessage(f"rest {number}a", "human", asked, after))
-        said.append(SaidMessage(f"rest {number}b", "assistant", answered, after))
+    said = [*conversation.said, *small_talk(conversation.said[-1].at)]
     messages = [{"role": m.role, "content": m.text, "created_at": m.at.isoformat()} for m in said]
-    assistant_id = (await visitor.call("GET", "assistants/"))["results"][0]["id"]
+    assistant_id = (await call(session, "GET", "assistants/"))["results"][0]["id"]
     given = {"assistant_id": assistant_id, "messages": messages}
-    made = await visitor.call("POST", "chats/import/?again=true", given)
+    made = await call(session, "POST", "chats/import/?again=true", given)
     chat_id = str(made["chats"][0]["chat"]["id"])
-    exported = (await visitor.call("GET", f"chats/{chat_id}/export/"))["messages"]
+    exported = (await call(session, "GET", f"chats/{chat_id}/export/"))["messages"]
     assert [m["content"] for m in exported] == [m.text for m in said]
     return chat_id, [m["id"] for m in exported]
 
 
-async def _wait_until_sealed(visitor: _Visitor, chat_id: str, text: str, end: str) -> None:
+async def _wait_until_sealed(
+    session: aiohttp.ClientSession, chat_id: str, text: str, end: str
+) -> None:
     """Ask until earlier talk is recalled: the digest after the first turn seals the whole chat."""
     for _ in range(SEAL_ATTEMPTS):
-        if (await visitor.manifest(chat_id, text, end))["blocks"]:
+        if (await _manifest(session, chat_id, text, end))["blocks"]:
             return
         await asyncio.sleep(SEAL_PAUSE_SECONDS)
     raise TimeoutError("The chat was not sealed.")

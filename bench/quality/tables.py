@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.report import align
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -17,15 +19,7 @@ class Table:
     def as_text(self) -> str:
         shown = [[str(column) for column in self.columns]]
         shown += [[_cell(cell) for cell in row] for row in self.rows]
-        widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if at == 0 else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in shown
-        ]
-        return "\n".join([f"== {self.title}", *lines, *self.notes])
+        return "\n".join([f"== {self.title}", align(shown, left=1), *self.notes])
 
 
 def _cell(value: Any) -> str:

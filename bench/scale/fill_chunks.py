@@ -15,8 +15,8 @@ class ChunkFiller:
     """Writes libraries with documents and chunks by COPY, vectors drawn around the topics of texts."""
 
     def __init__(self, connection: psycopg.Connection[Any], drawn: Any) -> None:
+        from bench.library_search import DIMENSIONS
         from bench.scale.samples import chunk_tsvector, new_world
-        from bench.search_driver import DIMENSIONS
 
         self.connection, self.drawn = connection, drawn
         self.directions, self.dimensions = new_world().directions, DIMENSIONS

@@ -5,9 +5,6 @@ takes stay: some hundreds. It comes last, and statistics are made anew after it.
 """
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -17,10 +14,10 @@ from bench.cells import Measured, interleave
 from bench.loadgen import FIRST_TOKEN_MS, Load, say
 from bench.report import Finding
 from bench.scale import server
-from bench.stand import ROOT, RunningAmber, Stand, stand
+from bench.stand import RunningAmber, Stand, new_key, stand
 from bench.targets import amber_target
 
-PERSON: Final = ("--email", "person-0@scale.example", "--organization", "Organization 0")
+PERSON: Final = ("person-0@scale.example", "Organization 0")
 STORED: Final = (0, 200)
 """Messages of the chats that are asked in."""
 LOAD: Final = Load(concurrent=1, tokens=20, per_worker=15, rounds=6)
@@ -54,14 +51,7 @@ def _amber(
     folder = {"AMBER_VAR_DIR": str(place.folder / name)}
     own = {**server.installation_environ(environ, name), **UNLIMITED, **folder}
     with place.amber(provider_url, **own) as amber:
-        made = subprocess.run(
-            [sys.executable, "manage.py", "create_account", *PERSON, "--api-key"],
-            cwd=ROOT,
-            env=own,
-            capture_output=True,
-            check=True,
-        )
-        yield replace(amber, api_key=json.loads(made.stdout)["api_key"])
+        yield replace(amber, api_key=new_key(*PERSON, own))
 
 
 def _finding(ambers: Mapping[str, RunningAmber], stored: int, goal: float) -> Finding:

@@ -15,7 +15,7 @@ import numpy as np
 
 from amber.lib.search.hybrid import index_text
 from amber.lib.search.words import tsvector_literal
-from bench.search_driver import TOPICS, World
+from bench.library_search import TOPICS, World
 from chats.messages.block_words import count_words, index_pieces
 from engine.context.blocks import SpokenMessage, render
 from engine.context.pieces import cut_run, store_pieces

@@ -14,7 +14,7 @@ import redis
 
 from bench.cells import interleave
 from bench.loadgen import Load, Target, say
-from bench.rest import call, signed_in
+from bench.rest import call, first_assistant, new_chat, signed_in
 from bench.stand import RunningAmber, Stand, cpu_seconds, memory, stand
 from bench.targets import amber_target
 
@@ -140,10 +140,9 @@ async def _viewers(amber: RunningAmber) -> dict[str, float]:
 
 
 async def _long_turn(client: aiohttp.ClientSession) -> str:
-    assistant = (await call(client, "GET", "assistants/"))["results"][0]["id"]
-    chat = await call(client, "POST", "chats/", {"assistant_id": assistant})
+    chat_id = await new_chat(client, await first_assistant(client))
     asked = {"role": "human", "content": "[[fake tokens=4000 ttft=100 itl=20]] Tell me more."}
-    posted = await call(client, "POST", f"chats/{chat['id']}/messages/", asked)
+    posted = await call(client, "POST", f"chats/{chat_id}/messages/", asked)
     return f"turns/{posted['turn']['id']}/events/"
 
 

@@ -28,8 +28,8 @@ from engine.text import tokens
 from engine.text.addressees import called_names
 from engine.text.asking_words import ASKING_WORDS, CHINESE_FUNCTION_CHARACTERS
 from engine.text.dates import asked_kind, find_dates
-from engine.text.general_questions import is_general
 from engine.text.lexical import COMMON_WORDS
+from engine.text.question_forms import is_general
 
 INDEX_VERSION: Final = 3
 """Blocks with a lower one are indexed again in the background: count it up with whatever changes the words

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import IdempotencyRecord
 from amber.lib.workers.leases import StopReason
 from chats import services
-from chats.call_services import continue_chat
+from chats.call_services import ask_in_chat
 from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn
 from chats.tests.rows import (
@@ -107,7 +107,7 @@ def test_prompts_of_the_caller_are_part_of_it_beside_an_assistants(alice, in_cha
     asked = [{"role": "human", "content": "Hi"}]
     if in_chat:
         chat = new_chat(alice, assistant=assistant)
-        continue_chat(chat, alice.principal, entries=asked, assistant=assistant, options=options)
+        ask_in_chat(chat, alice.principal, entries=asked, assistant=assistant, options=options)
     else:
         services.start_stateless_turn(
             alice.principal, messages=asked, assistant=assistant, options=options
@@ -169,7 +169,7 @@ def test_all_that_a_caller_brings_is_reserved_for(alice, assistant):
     chat = new_chat(alice, assistant=assistant)
     long = {"role": "human", "content": "x" * 3_000}
     about = {"assistant": assistant, "options": CallOptions()}
-    continue_chat(chat, alice.principal, entries=[long, long, long], **about)
+    ask_in_chat(chat, alice.principal, entries=[long, long, long], **about)
     assert 3_000 + MOST_TOKENS <= held(budget)[1] < 3_100 + MOST_TOKENS
     before = held(budget)[1]
     offered = CallOptions(tools=(ToolSpec("f", "x" * 3_000),))

@@ -3,7 +3,7 @@
 import pytest
 
 from chats import services
-from chats.call_services import continue_chat
+from chats.call_services import ask_in_chat
 from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
@@ -42,7 +42,7 @@ def stateless(alice, content=QUESTION, options=CLIENT_TOOLS):
 
 
 def in_chat(alice, content=QUESTION, options=CLIENT_TOOLS, assistant=None):
-    return continue_chat(
+    return ask_in_chat(
         new_chat(alice),
         alice.principal,
         entries=[{"role": "human", "content": content}],

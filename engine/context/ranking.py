@@ -4,7 +4,8 @@ A question's word counts for the message that has it, and half, a quarter, an ei
 and three messages away: people answer each other, and only one of them says the word. Nearby occurrences
 add up to at most one full one. A name that one side is called by counts for what
 they said. What is near in meaning is added in standard deviations. Pure; numpy is imported on first use.
-Which blocks are looked at, and how their words are stored, is `chats.context.block_search`'s.
+Which blocks are looked at, and how their words are stored, is `chats.context.block_search`'s. What each number
+was chosen by is measured in docs/context.md.
 """
 
 from collections import Counter
@@ -30,94 +31,65 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", bound=Hashable)
 
 NEARNESS: Final = (1.0, 0.5, 0.25, 0.125)
-"""What a word counts in the message that has it, and one, two, three messages away. Evidence at 350 and 1,500 tokens and
-among ten messages, a year of two friends' evenings and two pairs of friends: direct neighbours alone 64, 78, 62 and 86, 95,
-79%, two on each side 78, 88, 72 and 87, 96, 83, three 78, 88, 73 and 90, 98, 85, four 79, 91, 74 and 87, 98, 85."""
+"""What a word counts in the message that has it, and one, two, three messages away."""
 
 TOGETHER: Final = (1.0, 0.8, 0.5)
 """How far words that are one or two messages apart stand together, for the gate: so much of each counts."""
 
 TOGETHER_SHARE: Final = 0.6
-"""What counts that words stand together, and not only that they were said somewhere (the rest). How often a
-question to the chat has more of it than one to another (AUC), English and Chinese: at 0.5 0.973 and 0.968, at 0.6
-0.965 and 0.969, at 0.9 0.925 and 0.958; the lower, the more a long chat has of everything."""
+"""What counts that words stand together, and not only that they were said somewhere (the rest): a long chat has
+something of everything."""
 
 NAME_WEIGHT: Final = 2.0
-"""What a name weighs in what is asked, a word with a capital in the middle of a question, where another has
-1. Whom a question is about tells most: with 1 a tenth of unrelated questions let 83% of the others in, with
-2 they let 90% in (`bench/quality`, and pairs of Chinese paragraphs). In German that is each noun, which
-does no harm."""
+"""What a name weighs, a word with a capital in the middle of a question, where another has 1: whom a question is about
+tells most. In German that is each noun, which does no harm."""
 
 ABSENT: Final = 0.7
-"""What a word weighs that nobody said, where one that was said once has 1. AUC in English: at 0.5 0.952, at 0.7
-0.968, at 0.9 0.974. Questions of each pair of friends let in to its own chat, and questions to English made chats
-that belong to nothing: at 0.7 98 and 12%, at 0.85 93 and 6."""
+"""What a word weighs that nobody said, where one that was said once has 1."""
 
 ABSENT_PAIR: Final = 0.6
 """The same for two neighbouring characters of a script without spaces: about every second pair is only the seam
-between two words. Evidence of Chinese made chats let in, and questions to other paragraphs of CMRC: at 0.5 97 and 23%,
-at 0.6 97 and 16, at 0.7 91 and 12."""
+between two words."""
 
 DOUBT: Final = 1.0
-"""How many words are added to every question, which nobody said: of a short one a single common word holds half. AUC of
-English, German, Chinese and the two pairs: at 0 0.990, 0.992, 0.996, 0.981 and 0.990, at 1 0.992, 0.995, 0.995, 0.984 and
-0.988. As many words as rare as one that is said once would tell English better (0.995), German worse (0.990), and refuse
-short questions about what a chat is full of."""
+"""How many words are added to every question, which nobody said: of a short one a single common word holds half."""
 
 CALLED_OFTEN: Final = 2
 CALLED_SHARE: Final = 0.5
 ONE_SIDED: Final = 0.9
 """One speaker goes by a name if the other calls them so at least twice, in half of all messages that have the name,
-and they hardly use it themselves. The name then leads to what they said, and not to those who say "Thanks, Ann!": in a
-year of two friends' evenings that finds 78 instead of 67% of the evidence at 350 tokens, 88 instead of 78 at 1,500."""
+and they hardly use it themselves. The name then leads to what they said, and not to those who say "Thanks, Ann!"."""
 
 OTHERS_SHARE: Final = 0.6
-"""What messages of others count in a question with a speaker's name. Evidence at 350 and 1,500 tokens and among ten messages,
-the year and the pairs: at 1 75, 88, 70 and 88, 98, 86%; at 0.6 78, 88, 73 and 90, 98, 85; at 0.5 78, 88, 72 and 87, 98, 85."""
+"""What messages of others count in a question with a speaker's name."""
 
 TELLING_WORDS: Final = 16
 LITTLE_SHARE: Final = 0.8
 """A message of fewer words tells the less the shorter it is: of 80% of its score only the share that it has of so many words
 is left. "Ha, both I suspect" stands beside what is asked for, and never is it. Nor does it gain by being short: BM25 counts it
-as one of so many words. Evidence at 350 and 1,500 tokens and among ten messages, the year and the pairs: with neither 72, 79, 64
-and 85, 98, 76%, with both 78, 88, 73 and 90, 98, 85; with 12 words 73, 80, 68 and 91, 98, 81; with 20 79, 88, 72 and 88, 98, 85,
-but eleven points less at 350 where answers have sixty words; with half instead of 80% 76, 86, 70 and 89, 98, 84, with all
-78, 88, 74 and 89, 98, 85. Chosen by half of the year's questions, against 70% and lengths as they are: among ten 69 -> 72, of the
-other half 71 -> 74."""
+as one of so many words."""
 
 GENERAL_SHARE: Final = 0.8
-"""How far words speak for a question that has the form of one about the world and names nobody who is known. Of 133 and
-65 unrelated English questions to a year of two friends' evenings 16 and 20% are let in at 1, 7 and 9 at 0.8, 6 and 8 at
-0.75; of those to it 91, 89 and 89."""
+"""How far words speak for a question that has the form of one about the world and names nobody who is known."""
 
 MEANING_WEIGHT: Final = 1.0
-"""What a deviation of the vectors counts, where one of the words has 1. Evidence at 350 tokens and among ten messages in a
-year of two friends' evenings, and at 350 of the pairs, MiniLM and E5 (docs/context.md): at 0 80 and 73, 90%, at 0.5 85 and 86, 78
-and 77, 96 and 91, at 1 88 and 84, 80 and 81, 94 and 94, at 2 86 and 84, 82 and 82, 88 and 89. MiniLM, which knows no Chinese,
-does no harm there."""
+"""What a deviation of the vectors counts, where one of the words has 1."""
 
 RELATED: Final = Gate(coverage=0.35)
-"""What speaks for the best message has to reach this. Unrelated questions let in, of 76 (German, Russian, Arabic) to 163:
-1.5% (Chinese) to 7 (German); of questions to the chats 89% (a year of two friends' evenings) to 100. At 0.33 7 to 13%, at
-0.36 a tenth less of what is asked in German (docs/context.md)."""
+"""What speaks for the best message has to reach this."""
 
 STANDS_OUT: Final = (4.0, 7.0)
 """Deviations of the best similarity that say nothing, and as much as they can: the best of 600 that mean
 nothing lies 3.2 out."""
 
 MEANING_SHARE: Final = 0.015
-"""What a similarity that stands out adds to the coverage. Little: of a weak embedder one always does. With the stand-in
-of `bench/quality`, unrelated questions that recall something and evidence at 1,500 tokens, in German: at 0 5 and 97%, at
-0.015 8 and 99, at 0.03 11 and 100; in English 6 and 99, 7 and 100, 9 and 100."""
+"""What a similarity that stands out adds to the coverage. Little: of a weak embedder one always does."""
 
 MOST_RANKED: Final = 500
 """Pieces that are told apart; fewer fill any budget."""
 
 LEAST_SHARE: Final = 0.08
-"""What has less of the best score is not shown: it is three messages away from a word that others have, too. Tokens used of
-1,500, by words and with vectors, at the same evidence: at 0.05 1,323 and 1,232, at 0.08 1,185 and 989 (one piece less of the
-pairs'). At 0.1 1,062 and 849, but 1.6 points less of the year's with vectors, at 0.2 598 and 461, but 9 points less of it and
-6 of the pairs' by words."""
+"""What has less of the best score is not shown: it is three messages away from a word that others have, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +103,7 @@ class QuestionTerms:
     dates: Sequence[str] = ()
     kinds: Sequence[str] = ()
     is_general: bool = False
-    """Whether it has the form of a question about the world (`engine.text.general_questions`)."""
+    """Whether it has the form of a question about the world (`engine.text.question_forms`)."""
     forms: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The forms that texts may hold a word in; without any it is that word."""
 

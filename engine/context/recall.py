@@ -9,8 +9,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from engine.text.lexical import features
+from engine.text.question_forms import is_about_speaker
 from engine.text.small_talk import is_small_talk
-from engine.text.speaker import is_about_speaker
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -5,13 +5,13 @@ none changes what it is given. What was said is rendered first (`render_history`
 once they are known (`place_prompts`). Cases: engine/tests/cases/history.json.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TypedDict
 
 from engine.history.call_pairs import pair_calls
-from engine.history.fences import collapse_newlines
 from engine.history.neighbours import content_of, merge_neighbours, text_part
 from engine.history.prompt import (
     is_empty,
@@ -300,3 +300,44 @@ def _prompt(text: str) -> list[SystemMessage]:
 
 def _system(text: str) -> SystemMessage:
     return {"role": "system", "content": text}
+
+
+# CommonMark's fences: https://spec.commonmark.org/0.31.2/#fenced-code-blocks. Those inside block
+# quotes and list items are not recognised: they do not start a line within three spaces.
+_OPENING_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_CLOSING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*$")
+_NEWLINES = re.compile(r"\n{2,}")
+
+
+def collapse_newlines(text: str) -> str:
+    r"""Return `text` with `\n` for `\r\n` and one newline for each run of them outside fenced code.
+
+    An unclosed fence runs to the end.
+    """
+    text = text.replace("\r\n", "\n")
+    if "\n\n" not in text:
+        return text
+    if "```" not in text and "~~~" not in text:
+        return _NEWLINES.sub("\n", text)
+    return _collapse_outside_fences(text)
+
+
+def _collapse_outside_fences(text: str) -> str:
+    lines = text.split("\n")
+    kept: list[str] = []
+    fence = ""
+    for number, line in enumerate(lines):
+        if fence:
+            if _closes(line, fence):
+                fence = ""
+        elif match := _OPENING_FENCE.match(line):
+            fence = match[1]
+        elif not line and 0 < number < len(lines) - 1:
+            continue  # an empty line between two others is a newline too many
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _closes(line: str, fence: str) -> bool:
+    match = _CLOSING_FENCE.match(line)
+    return match is not None and match[1].startswith(fence)

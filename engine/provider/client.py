@@ -15,6 +15,7 @@ core) takes 12 MB more, and:
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -39,8 +40,17 @@ has some 300 for each token, and so may have 200,000 tokens."""
 MAX_REFUSAL_BYTES = 1_000_000
 MAX_REDIRECTS = 3
 
-_ClientKey = tuple[str, str, float]
-_clients: dict[asyncio.AbstractEventLoop, dict[_ClientKey, "httpx2.AsyncClient"]] = {}
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a provider answers, and with which key."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+    connect_seconds: float = CONNECT_SECONDS
+
+
+_clients: dict[asyncio.AbstractEventLoop, dict[Endpoint, "httpx2.AsyncClient"]] = {}
 _closers: dict[asyncio.AbstractEventLoop, AsyncGenerator[None, None]] = {}
 
 
@@ -49,10 +59,8 @@ def preload() -> None:
     import httpx_aiohttp.httpx2  # noqa: F401
 
 
-async def shared_client(
-    base_url: str, api_key: str, *, connect_seconds: float = CONNECT_SECONDS
-) -> "httpx2.AsyncClient":
-    """Return the client of this provider on the running loop; its users share the connections.
+async def shared_client(endpoint: Endpoint) -> "httpx2.AsyncClient":
+    """Return the client of this endpoint on the running loop; its users share the connections.
 
     It is closed when the loop shuts its generators down (`asyncio.run` does), or by
     `close_clients`. Raises ProviderError for a key that no header can carry.
@@ -60,7 +68,7 @@ async def shared_client(
     import httpx2
     from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 
-    if not is_sendable(api_key):
+    if not is_sendable(endpoint.api_key):
         raise fault("provider_auth", said="The stored key has characters that no key has.")
     loop = asyncio.get_running_loop()
     if loop not in _closers:
@@ -70,21 +78,20 @@ async def shared_client(
         _closers[loop] = _close_with_loop()
         await anext(_closers[loop])
     clients = _clients.setdefault(loop, {})
-    key = (base_url, api_key, connect_seconds)
-    client = clients.get(key)
+    client = clients.get(endpoint)
     if client is None:
-        timeout = httpx2.Timeout(None, connect=connect_seconds)
+        timeout = httpx2.Timeout(None, connect=endpoint.connect_seconds)
         # The caller bounds its turns: one that waited for a connection would look like a slow
         # provider.
         limits = httpx2.Limits(
             max_connections=0,  # no limit, for aiohttp
             keepalive_expiry=KEEPALIVE_SECONDS,
         )
-        client = clients[key] = Httpx2AiohttpClient(
-            base_url=base_url,
+        client = clients[endpoint] = Httpx2AiohttpClient(
+            base_url=endpoint.base_url,
             headers={
                 "Accept": "application/json",
-                "Authorization": f"Bearer {api_key or 'none'}",  # local servers want none
+                "Authorization": f"Bearer {endpoint.api_key or 'none'}",  # local servers want none
                 "User-Agent": "Amber",
             },
             timeout=timeout,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from engine.provider.client import (
-    CONNECT_SECONDS,
+    Endpoint,
     log_failures,
     read_body,
     response_errors,
@@ -70,42 +70,30 @@ class OpenAIEmbedder:
         self,
         model_id: str,
         dimensions: int,
+        endpoint: Endpoint,
         *,
-        base_url: str,
-        api_key: str,
-        connect_seconds: float = CONNECT_SECONDS,
         retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
         on_usage: Callable[[Usage], None] | None = None,
     ) -> None:
-        self._model_id = model_id
-        self._dimensions = dimensions
-        self._base_url = base_url
-        self._api_key = api_key
-        self._connect_seconds = connect_seconds
+        self.model_id = model_id
+        self.dimensions = dimensions
+        self._endpoint = endpoint
         self._retry_policy = retry_policy
         self._on_usage = on_usage
-
-    @property
-    def model_id(self) -> str:
-        return self._model_id
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Embed as `Embedder` says. One provider call per batch, one after the other."""
         import numpy as np
 
         parts = [await self._embed_with_retries(batch) for batch in batches(texts)]
-        return np.concatenate(parts) if parts else np.zeros((0, self._dimensions), np.float32)
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
 
     async def _embed_with_retries(self, texts: list[str]) -> "Vectors":
         failed = 0
         while True:
             try:
                 async with asyncio.timeout(self._retry_policy.first_token_seconds):
-                    with log_failures(self._model_id):
+                    with log_failures(self.model_id):
                         return await self._embed_once(texts)
             except TimeoutError:
                 error = fault("provider_timeout")
@@ -118,15 +106,13 @@ class OpenAIEmbedder:
             await asyncio.sleep(pause)
 
     async def _embed_once(self, texts: list[str]) -> "Vectors":
-        client = await shared_client(
-            self._base_url, self._api_key, connect_seconds=self._connect_seconds
-        )
-        unknown = _unknown_fields.setdefault((self._base_url, self._model_id), set())
+        client = await shared_client(self._endpoint)
+        unknown = _unknown_fields.setdefault((self._endpoint.base_url, self.model_id), set())
         while True:
-            optional = {"encoding_format": "base64", "dimensions": self._dimensions}
+            optional = {"encoding_format": "base64", "dimensions": self.dimensions}
             fields = {k: v for k, v in optional.items() if k not in unknown}
             # Providers refuse an empty text; a blank says as little.
-            body = {"model": self._model_id, "input": [t or " " for t in texts], **fields}
+            body = {"model": self.model_id, "input": [t or " " for t in texts], **fields}
             try:
                 response = await send(client, "/embeddings", as_json(body))
                 break
@@ -147,23 +133,21 @@ class OpenAIEmbedder:
             raise fault("provider_malformed") from None
         if len(vectors) != count:
             raise fault("provider_malformed", f"{len(vectors)} vectors for {count} texts")
-        wrong = next((len(v) for v in vectors if v.shape != (self._dimensions,)), None)
+        wrong = next((len(v) for v in vectors if v.shape != (self.dimensions,)), None)
         if wrong is not None:
-            raise fault("provider_malformed", f"vectors of {wrong}, not {self._dimensions}")
+            raise fault("provider_malformed", f"vectors of {wrong}, not {self.dimensions}")
         usage = usage_of(answer.get("usage"))
         if usage is not None and self._on_usage is not None:
             self._on_usage(usage)
         return _normalise_vectors(vectors)
 
 
-async def measure_dimensions(
-    model_id: str, *, base_url: str, api_key: str, connect_seconds: float = CONNECT_SECONDS
-) -> int:
+async def measure_dimensions(model_id: str, endpoint: Endpoint) -> int:
     """Return the length of the vectors that a model makes when nobody asks for another one.
 
     Asks for one. Raises ProviderError.
     """
-    client = await shared_client(base_url, api_key, connect_seconds=connect_seconds)
+    client = await shared_client(endpoint)
     try:
         async with asyncio.timeout(DEFAULT_RETRY_POLICY.first_token_seconds):
             body = as_json({"model": model_id, "input": ["length"]})

@@ -15,7 +15,7 @@ from engine.message_mends import MessageMends, known_mends
 from engine.messages import ProviderMessage
 from engine.provider.chunks import ReplyGatherer, gatherer_of
 from engine.provider.client import (
-    CONNECT_SECONDS,
+    Endpoint,
     log_failures,
     payloads,
     response_errors,
@@ -59,18 +59,14 @@ class OpenAIModel:
     def __init__(
         self,
         profile: ModelProfile,
+        endpoint: Endpoint,
         *,
-        base_url: str,
-        api_key: str,
-        connect_seconds: float = CONNECT_SECONDS,
         max_reply_chars: int = MAX_REPLY_CHARS,
     ) -> None:
         self._profile = profile
         self._max_reply_chars = max_reply_chars
         self._dialect = DIALECTS[profile.tool_dialect]
-        self._base_url = base_url
-        self._api_key = api_key
-        self._connect_seconds = connect_seconds
+        self._endpoint = endpoint
 
     @property
     def profile(self) -> ModelProfile:
@@ -120,11 +116,9 @@ class OpenAIModel:
     async def _open(self, request: ModelRequest) -> "httpx2.Response":
         """Send the request; again without parameters that the model refuses, and with messages as it
         wants them."""
-        client = await shared_client(
-            self._base_url, self._api_key, connect_seconds=self._connect_seconds
-        )
-        headers = {**request.headers, **self._dialect.headers(self._api_key)}
-        key = (self._base_url, self._profile.upstream_id)
+        client = await shared_client(self._endpoint)
+        headers = {**request.headers, **self._dialect.headers(self._endpoint.api_key)}
+        key = (self._endpoint.base_url, self._profile.upstream_id)
         refused = _refused_parameters.setdefault(key, set())
         known = mends = _mends.get(key) or known_mends(*key)
         dropped: set[str] = set()

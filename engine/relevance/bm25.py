@@ -7,55 +7,21 @@
 stored, is the caller's. What is relevant enough is decided by `engine.relevance.gates`.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
 from typing import Final, TypeVar
-
-from engine.relevance.measures import idf
 
 Word = TypeVar("Word", bound=Hashable)
 
+K1: Final = 1.2
+"""How soon more of a word adds nothing. The textbook's, fitted to nothing here, as B:
+https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html."""
 
-@dataclass(frozen=True, slots=True)
-class Saturation:
-    """How soon more of a word adds nothing (`k1`), and how much length speaks against a text (`b`,
-    0 to 1)."""
-
-    k1: float
-    b: float
-
-    def of(self, occurrences: float, length: float, mean_length: float) -> float:
-        """Return what occurrences are worth: 0 for none, below k1 + 1 however many."""
-        if occurrences <= 0:
-            return 0.0
-        relative = length / mean_length if mean_length > 0 else 1.0
-        damping = self.k1 * (1 - self.b + self.b * relative)
-        return occurrences * (self.k1 + 1) / (occurrences + damping)
-
-
-TEXTBOOK: Final = Saturation(k1=1.2, b=0.75)
-"""https://nlp.stanford.edu/IR-book/html/htmledition/okapi-bm25-a-non-binary-model-1.html: fitted to
-nothing here."""
+B: Final = 0.75
+"""How much length speaks against a text, 0 to 1."""
 
 COMMON_SHARE: Final = 0.3
 """What a word such as "what" or "the" weighs, where another has 1. Measured in libraries: recall@1 of
 English questions 92.9 -> 93.9, Cranfield's recall@10 38.4 -> 39.4; Chinese unharmed."""
-
-
-def word_weights(
-    counts: Mapping[str, int], total: int, *, common: Iterable[str] = ()
-) -> dict[str, float]:
-    """Return the weight of each word of a question: its idf, of a common word a part of it.
-
-    `counts` says how many of `total` texts have the word; one that none has is left out: it ranks
-    nothing.
-    """
-    dull = frozenset(common)
-    return {
-        word: idf(count, total) * (COMMON_SHARE if word in dull else 1.0)
-        for word, count in counts.items()
-        if count > 0
-    }
 
 
 def score(
@@ -64,28 +30,12 @@ def score(
     *,
     length: float,
     mean_length: float,
-    saturation: Saturation = TEXTBOOK,
 ) -> float:
-    """Return a text's score, 0 or more. `occurrences` counts each word in it; lengths are in
-    words."""
+    """Return a text's score, 0 or more. `weights` are the question's words with their idf;
+    `occurrences` counts each word in the text, and lengths are in words."""
+    damping = K1 * (1 - B + B * (length / mean_length if mean_length > 0 else 1.0))
     return sum(
-        weight * saturation.of(occurrences[word], length, mean_length)
+        weight * count * (K1 + 1) / (count + damping)
         for word, weight in weights.items()
-        if word in occurrences
+        if (count := occurrences.get(word, 0)) > 0
     )
-
-
-NEIGHBOUR_SHARE: Final = 0.5
-"""What a neighbour's score adds. A question and its answer stand in two messages, and only one of them
-has the words. Measured on English conversations, words alone: 25 messages that were ranked alone
-hold 76.0% of the evidence, with half of each neighbour 83.7%."""
-
-
-def with_neighbours(scores: Sequence[float], share: float = NEIGHBOUR_SHARE) -> list[float]:
-    """Return each score with a share of those right before and right after it."""
-    if not scores:
-        return []
-    padded = [0.0, *scores, 0.0]
-    return [
-        padded[at] + share * (padded[at - 1] + padded[at + 1]) for at in range(1, len(padded) - 1)
-    ]

@@ -9,7 +9,7 @@ one word twice. Chats rank messages so (`engine.context.ranking`), libraries sen
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.relevance.bm25 import TEXTBOOK
+from engine.relevance.bm25 import K1, B
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def damping(lengths: "Numbers", mean_length: float) -> "Numbers":
     """Return what one occurrence is worth in each text, at most 1: less in a long one."""
-    k1, b = TEXTBOOK.k1, TEXTBOOK.b
-    worth: Numbers = 1 / (1 + k1 * (1 - b + b * lengths / mean_length))
+    worth: Numbers = 1 / (1 + K1 * (1 - B + B * lengths / mean_length))
     return worth
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.provider import chunks
 from engine.provider.chunks import ReplyGatherer, TranslatingGatherer
-from engine.provider.dialects.anthropic_events import AnthropicReader
+from engine.provider.dialects.anthropic import AnthropicReader
 from engine.provider.model import MAX_TOKENS, usage_of
 from engine.provider.reasoning import ThinkTags
 from engine.provider.reply_size import MAX_CALLS, ReplySize

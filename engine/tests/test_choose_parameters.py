@@ -5,6 +5,7 @@ import orjson
 import pytest
 
 from engine.provider import openai_model
+from engine.provider.client import Endpoint
 from engine.provider.faults import fault_of_status
 from engine.provider.model import ModelProfile, ModelRequest, ParameterRules
 from engine.provider.parameters import refused_parameter, sent_parameters
@@ -143,7 +144,7 @@ def test_a_word_that_one_caller_made_up_is_nobody_elses_loss(monkeypatch: Any) -
     monkeypatch.setattr(openai_model, "send", send)
     monkeypatch.setattr(openai_model, "shared_client", shared_client)
     model = openai_model.OpenAIModel(
-        ModelProfile(upstream_id="thinker"), base_url="https://x.test", api_key=""
+        ModelProfile(upstream_id="thinker"), Endpoint("https://x.test", "")
     )
     for word in ("enormous", "enormous", "high"):
         extra = {"reasoning_effort": word}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.history.fences import collapse_newlines
+from engine.history.normaliser import collapse_newlines
 
 CODE = "x\n\n\ny"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from engine.provider.client import preload
+from engine.provider.client import Endpoint, preload
 from engine.provider.embedding import (
     MAX_BATCH_CHARS,
     Embedder,
@@ -39,8 +39,7 @@ def embedder_of(
     return OpenAIEmbedder(
         name,
         DIMENSIONS,
-        base_url=provider.base_url,
-        api_key=provider.api_key,
+        Endpoint(provider.base_url, provider.api_key),
         retry_policy=IMPATIENT if "hang" in name else HASTY,
         **more,
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.provider.dialects.hidden_calls import HiddenCalls
+from engine.provider.dialects.chatglm3 import HiddenCalls
 
 NAMES = ("get_weather", "get", "clock")
 CALL = "get_weather\n ```python\ntool_call(city='Ulm')\n```"

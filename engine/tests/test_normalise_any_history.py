@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.history.fences import collapse_newlines
-from engine.history.normaliser import NoHumanMessage
+from engine.history.normaliser import NoHumanMessage, collapse_newlines
 from engine.messages import Message
 from engine.tests.history_rows import (
     ADA,

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.text.addressees import called_names
-from engine.text.general_questions import is_general
+from engine.text.question_forms import is_general
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from engine.messages import (
     mark_produced,
 )
 from engine.provider import openai_model
+from engine.provider.client import Endpoint
 from engine.provider.model import (
     ModelProfile,
     ModelRequest,
@@ -269,9 +270,7 @@ def nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parts_of(provider: RunningProvider, upstream_id: str, messages: list[Any]) -> list[Any]:
-    model = OpenAIModel(
-        ModelProfile(upstream_id), base_url=provider.base_url, api_key=provider.api_key
-    )
+    model = OpenAIModel(ModelProfile(upstream_id), Endpoint(provider.base_url, provider.api_key))
     request = ModelRequest(messages, tools=[ToolSpec("clock", "The time.")])
 
     async def work() -> list[Any]:

@@ -19,6 +19,7 @@ from engine import loop
 from engine.history.normaliser import HistoryProfile
 from engine.loop_events import CallFinished, LoopEvent, Reply
 from engine.messages import Attachment, Message
+from engine.provider.client import Endpoint
 from engine.provider.model import ModelProfile, ModelRequest
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
@@ -67,7 +68,7 @@ def golden(dialect: str) -> dict[str, Any]:
 
 def model_of(provider: RunningProvider, name: str, dialect: Any) -> OpenAIModel:
     profile = ModelProfile(name, vision=True, tool_dialect=dialect)
-    return OpenAIModel(profile, base_url=provider.base_url, api_key=provider.api_key)
+    return OpenAIModel(profile, Endpoint(provider.base_url, provider.api_key))
 
 
 def received(provider: RunningProvider, mark: str) -> list[dict[str, Any]]:

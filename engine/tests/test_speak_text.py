@@ -2,14 +2,15 @@ import asyncio
 
 import pytest
 
+from engine.provider.audio import OpenAISpeech
+from engine.provider.client import Endpoint
 from engine.provider.model import ProviderError
-from engine.provider.speech import OpenAISpeech
 from tests.fixtures_provider import RunningProvider
 
 
 def spoken(provider: RunningProvider, model: str, text: str, max_bytes: int = 1_000) -> bytes:
     speech = OpenAISpeech(
-        model, "nova", base_url=provider.base_url, api_key="fake-key", max_bytes=max_bytes
+        model, "nova", Endpoint(provider.base_url, "fake-key"), max_bytes=max_bytes
     )
     return asyncio.run(speech.speak(text))
 

@@ -19,6 +19,7 @@ from engine import loop
 from engine.history.normaliser import HistoryProfile
 from engine.loop_events import Reply
 from engine.messages import Message, ProviderMessage, ResultMessage
+from engine.provider.client import Endpoint
 from engine.provider.model import ModelProfile, ModelRequest, ParameterRules, ProviderError
 from engine.provider.openai_model import OpenAIModel
 from engine.provider.reply import RetryPolicy
@@ -46,7 +47,7 @@ def model_of(
     dialect = "anthropic" if name.startswith("claude") else "responses"
     rules = ParameterRules(forced=forced or {})
     profile = ModelProfile(name, vision=True, tool_dialect=dialect, parameters=rules, sender="me")
-    return OpenAIModel(profile, base_url=provider.base_url, api_key=provider.api_key)
+    return OpenAIModel(profile, Endpoint(provider.base_url, provider.api_key))
 
 
 def replies_of(
@@ -202,7 +203,7 @@ def test_an_error_after_the_first_words_is_a_loss(
 
 def test_a_wrong_key_is_told(fake_provider: RunningProvider) -> None:
     profile = ModelProfile("claude-calls", tool_dialect="anthropic")
-    model = OpenAIModel(profile, base_url=fake_provider.base_url, api_key="")
+    model = OpenAIModel(profile, Endpoint(fake_provider.base_url, ""))
     with pytest.raises(ProviderError) as caught:
         replies_of(model, QUESTION)
     assert caught.value.code == "provider_auth"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.messages import ProviderMessage
-from engine.provider.client import close_clients, preload, shared_client
+from engine.provider.client import Endpoint, close_clients, preload, shared_client
 from engine.provider.model import (
     CallChunk,
     ModelProfile,
@@ -70,9 +70,7 @@ def question(**marks: Any) -> list[ProviderMessage]:
 
 
 def model_of(provider: RunningProvider, name: str, **profile: Any) -> OpenAIModel:
-    return OpenAIModel(
-        ModelProfile(name, **profile), base_url=provider.base_url, api_key=provider.api_key
-    )
+    return OpenAIModel(ModelProfile(name, **profile), Endpoint(provider.base_url, provider.api_key))
 
 
 async def outcome_of(
@@ -308,7 +306,7 @@ def test_a_finished_reply_leaves_its_connection_for_the_next(
         model = model_of(fake_provider, "fake-model")
         for _ in range(3):
             assert (await outcome_of(model)).status == "completed"
-        client = await shared_client(fake_provider.base_url, fake_provider.api_key)
+        client = await shared_client(Endpoint(fake_provider.base_url, fake_provider.api_key))
         connector = client._transport.client.connector  # type: ignore[attr-defined]
         assert sum(map(len, connector._conns.values())) == 1
 
@@ -319,7 +317,7 @@ def test_more_replies_at_once_than_a_usual_pool_has_connections(
     fake_provider: RunningProvider,
 ) -> None:
     async def work() -> None:
-        client = await shared_client(fake_provider.base_url, fake_provider.api_key)
+        client = await shared_client(Endpoint(fake_provider.base_url, fake_provider.api_key))
         model = model_of(fake_provider, "fake-model")
         assert (await outcome_of(model)).status == "completed"
         connector = client._transport.client.connector  # type: ignore[attr-defined]
@@ -335,7 +333,7 @@ def test_clients_can_be_closed_and_are_made_again(fake_provider: RunningProvider
             assert (await outcome_of(model)).status == "completed"
             gc.collect()
             await asyncio.sleep(0)
-            client = await shared_client(fake_provider.base_url, fake_provider.api_key)
+            client = await shared_client(Endpoint(fake_provider.base_url, fake_provider.api_key))
             assert not client.is_closed
             await close_clients()
             assert client.is_closed

@@ -8,6 +8,7 @@ from functools import wraps
 import pytest
 
 from engine.provider import client
+from engine.provider.client import Endpoint
 from engine.provider.embedding import OpenAIEmbedder
 from engine.provider.model import ModelProfile, ModelRequest, ProviderError, ReplyPart, TextChunk
 from engine.provider.openai_model import OpenAIModel
@@ -70,7 +71,7 @@ async def serving(
 
 async def ask(raw: RawServer, *, key: str = KEY, dialect: str = "tools") -> list[ReplyPart]:
     profile = ModelProfile("m", tool_dialect=dialect)
-    model = OpenAIModel(profile, base_url=f"http://127.0.0.1:{raw.port}/v1", api_key=key)
+    model = OpenAIModel(profile, Endpoint(f"http://127.0.0.1:{raw.port}/v1", key))
     request = ModelRequest(messages=[{"role": "user", "content": "hi"}])
     return [part async for part in model.stream(request)]
 
@@ -131,7 +132,7 @@ async def test_vectors_without_an_end_are_not_kept(monkeypatch):
     once = RetryPolicy(retries=0)
     async with serving(OK + b"\r\n", is_endless=True) as raw:
         address = f"http://127.0.0.1:{raw.port}/v1"
-        embedder = OpenAIEmbedder("m", 3, base_url=address, api_key=KEY, retry_policy=once)
+        embedder = OpenAIEmbedder("m", 3, Endpoint(address, KEY), retry_policy=once)
         with pytest.raises(ProviderError, match="cannot be read"):
             await embedder.embed(["text"])
 

@@ -2,13 +2,14 @@ import asyncio
 
 import pytest
 
+from engine.provider.audio import OpenAITranscription
+from engine.provider.client import Endpoint
 from engine.provider.model import ProviderError
-from engine.provider.transcription import OpenAITranscription
 from tests.fixtures_provider import RunningProvider
 
 
 def written_down(provider: RunningProvider, model: str, data: bytes) -> str:
-    transcription = OpenAITranscription(model, base_url=provider.base_url, api_key="fake-key")
+    transcription = OpenAITranscription(model, Endpoint(provider.base_url, "fake-key"))
     found = transcription.transcribe(data, suffix="mp3", mime_type="audio/mpeg")
     return asyncio.run(found)
 

@@ -32,7 +32,7 @@ from libraries.api.library_serializers import (
 from libraries.api.schema import DOCUMENT_FILTERS, NOT_FETCHED
 from libraries.api.uploads import is_form, read_upload, refuse_long_form
 from libraries.files.payload import Payload
-from libraries.ingestion import document_services, url_services
+from libraries.ingestion import document_services
 from libraries.ingestion.document_services import status_of
 from libraries.ingestion.intake import DocumentSource, PlacedDocument
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, Library
@@ -210,7 +210,7 @@ class DocumentRefreshView(APIView):
 
         409 `conflict` for a document that was not fetched from an address.
         """
-        placed = url_services.refresh_document(_writable_document(request, document_id))
+        placed = document_services.refresh_document(_writable_document(request, document_id))
         return Response(document_wire(placed.document))
 
 
@@ -259,7 +259,9 @@ def _add_from_url(request: Request, library: Library) -> Response:
     user_id = principal_of(request).user_id
     return answer_once(
         request,
-        lambda claim: url_services.add_from_url(library, user_id=user_id, claim=claim, **fields),
+        lambda claim: document_services.add_from_url(
+            library, user_id=user_id, claim=claim, **fields
+        ),
         _wire,
         status=status_of,
         body=fields,

@@ -55,8 +55,6 @@ def embed_texts(
     model: EmbeddingModel,
     organization_id: UUID,
     user_id: UUID | None = None,
-    api_key_id: UUID | None = None,
-    turn_id: UUID | None = None,
 ) -> "Vectors":
     """Return the vectors of the texts in their order: (n, dimensions) float32, L2-normalised.
 
@@ -65,7 +63,7 @@ def embed_texts(
     """
     if model.provider.is_offline:
         return _embed_offline(engine_embedder(model), texts)
-    payer = _Payer(model, organization_id, user_id, api_key_id, turn_id)
+    payer = _Payer(model, organization_id, user_id)
     keys = [_md5(text) for text in texts]
     known = _read_cached(payer, keys)
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
@@ -106,8 +104,6 @@ class _Payer:
     model: EmbeddingModel
     organization_id: UUID
     user_id: UUID | None
-    api_key_id: UUID | None = None
-    turn_id: UUID | None = None
 
 
 @dataclass(slots=True)
@@ -189,8 +185,6 @@ def _record_usage(payer: _Payer, call: _Call) -> None:
         call.usage or Usage(prompt_tokens=estimate),
         organization_id=payer.organization_id,
         user_id=payer.user_id,
-        api_key_id=payer.api_key_id,
-        turn_id=payer.turn_id,
         estimated=is_estimated,
         latency_ms=call.latency_ms,
         outcome="ok" if call.error is None else call.error.code,

@@ -25,7 +25,7 @@ from libraries.files.storage import seekable_bytes
 from libraries.models import File
 
 if TYPE_CHECKING:
-    from engine.provider.transcription import OpenAITranscription
+    from engine.provider.audio import OpenAITranscription
 
 logger = structlog.get_logger(__name__)
 

@@ -1,7 +1,7 @@
 """Decode bytes to text, whatever encoding they are in, or find that they are no text.
 
 Tried in this order: what a byte order mark says (UTF-8, 16, 32), UTF-16 without a mark, UTF-8, what
-the document says of itself, and the likeliest of the legacy encodings (`legacy_encodings`).
+the document says of itself, and the likeliest of the legacy encodings, as chardet guesses it.
 
 Refuses bytes whose characters would be control characters: they are no text.
 """
@@ -10,7 +10,6 @@ import codecs
 import re
 from typing import Final
 
-from libraries.parsing.legacy_encodings import guess_codec
 from libraries.parsing.result import Unreadable
 
 NO_TEXT: Final = "The file contains no readable text: it is binary data of an unknown kind."
@@ -73,17 +72,25 @@ def _decode_marked(content: bytes, charset: str) -> str:
                 continue
     if _is_mostly_utf8(content):
         return content.decode("utf-8", errors="replace")
-    likely = guess_codec(_take_sample(content))
-    if likely is None and _share_beyond_ascii(content) > _MOST_UNEXPLAINED:
+    likely = _guess_codec(content)
+    if not likely and _share_beyond_ascii(content) > _MOST_UNEXPLAINED:
         raise Unreadable(UNKNOWN_ENCODING)
     return content.decode(likely or "cp1252", errors="replace")
 
 
-def _take_sample(content: bytes) -> bytes:
-    """Return a sample from the first byte that is not ASCII: it begins a character everywhere."""
+def _guess_codec(content: bytes) -> str:
+    """Return the likeliest legacy encoding, empty if none fits. Raises Unreadable for what is no text.
+
+    The sample begins with the first byte that is not ASCII: it begins a character everywhere.
+    """
+    import chardet
+
     found = _BEYOND_ASCII.search(content)
     start = found.start() if found else 0
-    return content[start : start + _SAMPLE_BYTES]
+    guess = chardet.detect(content[start : start + _SAMPLE_BYTES])
+    if guess["mime_type"] == "application/octet-stream":
+        raise Unreadable(NO_TEXT)
+    return _known_codec(guess["encoding"] or "")
 
 
 def _share_beyond_ascii(content: bytes) -> float:

@@ -1,7 +1,7 @@
 """Decide what a document is: by its first bytes, then its name, then what its sender called it.
 
 Refuses known formats that cannot be read, each with its own words. What has no known first bytes
-and decodes as text is text.
+and decodes as text is text; tables of suffixes and names say which is source code, in which language.
 """
 
 import re
@@ -9,8 +9,82 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final
 
-from libraries.parsing.languages import LANGUAGES
 from libraries.parsing.result import Unreadable
+
+_ENDINGS: Final = {
+    "ada": ".adb .ads",
+    "asm": ".asm .s",
+    "astro": ".astro",
+    "bat": ".bat .cmd",
+    "c": ".c .h",
+    "clojure": ".clj .cljs .cljc .edn",
+    "cmake": ".cmake cmakelists.txt",
+    "cobol": ".cob .cbl",
+    "cpp": ".cc .cpp .cxx .hh .hpp .hxx .ino .ipp",
+    "csharp": ".cs .csx",
+    "css": ".css .scss .sass .less",
+    "cuda": ".cu .cuh",
+    "d": ".d",
+    "dart": ".dart",
+    "diff": ".diff .patch",
+    "docker": ".dockerfile dockerfile containerfile",
+    "elixir": ".ex .exs",
+    "elm": ".elm",
+    "erlang": ".erl .hrl",
+    "fortran": ".f .f90 .f95 .for",
+    "fsharp": ".fs .fsi .fsx",
+    "glsl": ".glsl .frag .vert .hlsl .wgsl",
+    "go": ".go go.mod go.sum",
+    "gradle": ".gradle",
+    "graphql": ".graphql .gql",
+    "groovy": ".groovy jenkinsfile",
+    "haskell": ".hs .lhs",
+    "hcl": ".tf .tfvars .hcl",
+    "ini": ".ini .cfg .conf .properties .env .editorconfig .gitignore .dockerignore",
+    "java": ".java",
+    "javascript": ".js .jsx .mjs .cjs",
+    "json": ".json .jsonl .ndjson .json5 .geojson .ipynb",
+    "julia": ".jl",
+    "kotlin": ".kt .kts",
+    "lisp": ".lisp .el .scm .rkt",
+    "lua": ".lua",
+    "make": ".mk makefile gnumakefile",
+    "matlab": ".matlab",
+    "nix": ".nix",
+    "objectivec": ".m .mm",
+    "ocaml": ".ml .mli",
+    "pascal": ".pas .pp .dpr",
+    "perl": ".pl .pm",
+    "php": ".php .phtml",
+    "powershell": ".ps1 .psm1",
+    "prisma": ".prisma",
+    "protobuf": ".proto",
+    "python": ".py .pyi .pyx .pyw",
+    "r": ".r",
+    "ruby": ".rb .rake gemfile rakefile",
+    "rust": ".rs",
+    "scala": ".scala .sc",
+    "sh": ".sh .bash .zsh .fish .ksh",
+    "solidity": ".sol",
+    "sql": ".sql",
+    "svelte": ".svelte",
+    "swift": ".swift",
+    "terraform": ".terraform",
+    "toml": ".toml",
+    "typescript": ".ts .tsx .mts .cts",
+    "vb": ".vb .vbs .bas",
+    "verilog": ".v .sv .svh",
+    "vhdl": ".vhd .vhdl",
+    "vim": ".vim",
+    "vue": ".vue",
+    "xml": ".xml .xsd .xsl .xslt .svg .plist .csproj .pom .resx",
+    "yaml": ".yaml .yml",
+    "zig": ".zig",
+}
+
+LANGUAGES: Final = {
+    ending: language for language, endings in _ENDINGS.items() for ending in endings.split()
+}
 
 
 class Kind(StrEnum):

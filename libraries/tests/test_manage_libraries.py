@@ -111,7 +111,7 @@ class TestCreate:
 
 @pytest.fixture
 def assistant_key(bob, monkeypatch):
-    monkeypatch.setattr("accounts.registry._sees_assistant", lambda *_: True)
+    monkeypatch.setattr("accounts.registry.sees_assistant._function", lambda *_: True)
     return bob.new_key(assistant_id=uuid4())[1]
 
 

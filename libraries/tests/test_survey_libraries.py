@@ -9,12 +9,13 @@ import pytest
 
 from engine.provider.embedding import OfflineEmbedder
 from libraries.models import Library, VectorSurvey
-from libraries.retrieval.scripts import OTHER, script_of
 from libraries.retrieval.survey import (
     LEAST,
+    OTHER,
     SAMPLE,
     lift,
     lift_of,
+    script_of,
     survey,
     survey_libraries,
     surveys_of,

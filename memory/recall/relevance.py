@@ -22,7 +22,7 @@ from uuid import UUID
 from amber.lib.search.hybrid import KeywordMatches, NearestVectors
 from engine.relevance.measures import FEW_SIMILARITY, MIN_CROWD, coverage, idf, ramp
 from engine.text.lexical import is_spaceless
-from engine.text.speaker import is_about_speaker
+from engine.text.question_forms import is_about_speaker
 from memory.recall.floors import NearnessScale
 from memory.recall.general_words import generality
 

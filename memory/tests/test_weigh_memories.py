@@ -8,7 +8,7 @@ import pytest
 from amber.lib.search.hybrid import KeywordMatches, NearestVectors
 from bench.quality.concept_embedder import ConceptEmbedder
 from engine.provider.faults import fault
-from engine.text.speaker import is_about_speaker
+from engine.text.question_forms import is_about_speaker
 from memory.recall import calibration
 from memory.recall.calibration import calibrate, scales_of
 from memory.recall.calibration_texts import HAN, LATIN

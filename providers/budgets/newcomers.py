@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from accounts.registry import register_newcomer
+from accounts.registry import receive_newcomer
 from providers.models import Budget, BudgetPeriod, BudgetScope, BudgetUnit
 
 
@@ -24,4 +24,4 @@ def _give_first_budget(organization_id: UUID) -> None:
         )
 
 
-register_newcomer(_give_first_budget)
+receive_newcomer.register(_give_first_budget)

@@ -12,11 +12,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
-from django.conf import settings
 
 from amber.lib.database.connections import release_connections
 from amber.lib.errors import Invalid
-from engine.provider.client import fetch, read_body, response_errors, shared_client
+from engine.provider.client import Endpoint, fetch, read_body, response_errors, shared_client
 from engine.provider.dialects import DIALECTS
 from engine.provider.embedding import measure_dimensions
 from engine.provider.faults import fault
@@ -46,9 +45,9 @@ def list_upstream(provider: Provider) -> list[ListedUpstream]:
     ProviderError, DecryptError."""
     if provider.is_offline:
         return []
-    api_key = registry.api_key_of(provider)
+    endpoint = registry.endpoint_of(provider)
     release_connections()
-    entries = asyncio.run(_entries(provider.base_url, api_key, preset_of(provider.preset)))
+    entries = asyncio.run(_entries(endpoint, preset_of(provider.preset)))
     named = [read_entry(e, own_dialects=provider.preset in _OWN_DIALECTS) for e in entries]
     added = {
         *provider.models.values_list("upstream_id", flat=True),
@@ -58,25 +57,24 @@ def list_upstream(provider: Provider) -> list[ListedUpstream]:
     return sorted(listed, key=lambda each: (each.model.kind, each.model.upstream_id))
 
 
-async def _entries(base_url: str, api_key: str, preset: Preset) -> list[Mapping[str, Any]]:
+async def _entries(endpoint: Endpoint, preset: Preset) -> list[Mapping[str, Any]]:
     """Return the entries of the provider's list, those with a fit id. Raises ProviderError."""
-    headers = DIALECTS[preset.dialect].headers(api_key)
+    headers = DIALECTS[preset.dialect].headers(endpoint.api_key)
     if preset.host_path:
-        host = urlsplit(base_url)
+        parts = urlsplit(endpoint.base_url)
+        host = replace(endpoint, base_url=f"{parts.scheme}://{parts.netloc}")
         try:
-            return await _list_at(
-                f"{host.scheme}://{host.netloc}", api_key, preset.host_path, headers
-            )
+            return await _list_at(host, preset.host_path, headers)
         except ProviderError as error:
             if error.code not in ("provider_rejected", "provider_malformed"):
                 raise  # an older version has the other list alone
-    return await _list_at(base_url, api_key, preset.models_path, headers)
+    return await _list_at(endpoint, preset.models_path, headers)
 
 
 async def _list_at(
-    base_url: str, api_key: str, path: str, headers: Mapping[str, str | None]
+    endpoint: Endpoint, path: str, headers: Mapping[str, str | None]
 ) -> list[Mapping[str, Any]]:
-    client = await shared_client(base_url, api_key, connect_seconds=settings.AMBER_CONNECT_SECONDS)
+    client = await shared_client(endpoint)
     try:
         async with asyncio.timeout(LIST_SECONDS):
             response = await fetch(client, path, headers)
@@ -108,15 +106,9 @@ def measure(provider: Provider, chosen: Iterable[NamedModel]) -> list[NamedModel
 def _with_dimensions(provider: Provider, model: NamedModel) -> NamedModel:
     if model.kind != "embedding" or "dimensions" in model.fields:
         return model
+    endpoint = registry.endpoint_of(provider)
     release_connections()
-    length = asyncio.run(
-        measure_dimensions(
-            model.upstream_id,
-            base_url=provider.base_url,
-            api_key=registry.api_key_of(provider),
-            connect_seconds=settings.AMBER_CONNECT_SECONDS,
-        )
-    )
+    length = asyncio.run(measure_dimensions(model.upstream_id, endpoint))
     if length > MAX_DIMENSIONS:
         raise Invalid(
             f"{model.upstream_id} makes vectors of {length:,} numbers; at most {MAX_DIMENSIONS:,} "

@@ -40,7 +40,7 @@ def test_only_a_seeing_model_reads_images(new_model):
 def test_there_is_one_default_embedding_model_afterwards(new_embedding_model):
     new_embedding_model("old", default=True)
     new = new_embedding_model("new")
-    services.make_default_embedding(new)
+    services.make_default(new)
     assert EmbeddingModel.objects.get(default=True) == new
     with pytest.raises(Invalid):
-        services.make_default_embedding(new_embedding_model("off", enabled=False))
+        services.make_default(new_embedding_model("off", enabled=False))

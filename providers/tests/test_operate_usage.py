@@ -75,7 +75,9 @@ def test_shows_usage_as_a_chart_and_tables(operator, used):
 def test_tells_usage_apart_by_names(operator, alice, new_model, monkeypatch, by):
     key, _ = alice.new_key()
     assistant_id = uuid4()
-    monkeypatch.setattr("accounts.registry._assistant_names", lambda ids: {assistant_id: "Guide"})
+    monkeypatch.setattr(
+        "accounts.registry.assistant_names._function", lambda ids: {assistant_id: "Guide"}
+    )
     who = {"organization_id": alice.organization.pk, "user_id": alice.user.pk}
     who |= {"api_key_id": key.pk, "assistant_id": assistant_id}
     ledger.record(new_model("m1"), Usage(30, 10), **who)

@@ -184,7 +184,9 @@ def exported(persona, **said):
 def test_exports_the_sums_with_names_beside_ids(alice, record, monkeypatch):
     key, _ = alice.new_key(name="=HYPERLINK(1)")
     assistant_id = uuid4()
-    monkeypatch.setattr("accounts.registry._assistant_names", lambda ids: {assistant_id: "+Guide"})
+    monkeypatch.setattr(
+        "accounts.registry.assistant_names._function", lambda ids: {assistant_id: "+Guide"}
+    )
     record(alice, api_key_id=key.pk, assistant_id=assistant_id)
     record(alice, days_ago=1)
     first, second = exported(alice, group_by="day,key,assistant,user")

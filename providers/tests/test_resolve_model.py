@@ -102,8 +102,8 @@ def test_an_engine_model_speaks_to_its_provider_with_its_key(provider, new_model
         sender=model.profile.sender,
     )
     assert model.profile.sender
-    assert model._api_key == "sk-secret"
-    assert model._base_url == provider.base_url
+    assert model._endpoint.api_key == "sk-secret"
+    assert model._endpoint.base_url == provider.base_url
 
 
 def test_offline_rows_need_no_provider(provider, new_model, new_embedding_model):

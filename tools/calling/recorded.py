@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 import structlog
@@ -17,7 +17,6 @@ from django.conf import settings
 from django.db import Error
 
 from amber.lib.database.connections import in_thread
-from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.models import CallOutcome, ToolCallRecord
 from tools.outgoing.requests import ServiceError
@@ -39,36 +38,30 @@ _ID_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedTool:
-    """A function of a stored tool: an `OfferedTool` that wraps the one of its source.
+class RecordedTool(OfferedTool):
+    """A function of a stored tool, which wraps the one of its source.
 
     `is_harmless` is the word of the tool's owner (`options["trusted"]`).
     """
 
     inner: OfferedTool
     tool_id: UUID
-    asks_first: bool
-    is_harmless: bool = False
 
-    @property
-    def spec(self) -> ToolSpec:
-        return self.inner.spec
-
-    @property
-    def source(self) -> str:
-        return self.inner.source
-
-    @property
-    def is_idempotent(self) -> bool:
-        return self.inner.is_idempotent
-
-    @property
-    def is_read_only(self) -> bool:
-        return self.inner.is_read_only
-
-    @property
-    def timeout_seconds(self) -> float | None:
-        return self.inner.timeout_seconds
+    @classmethod
+    def of(
+        cls, inner: OfferedTool, tool_id: UUID, *, asks_first: bool, is_harmless: bool = False
+    ) -> Self:
+        return cls(
+            inner=inner,
+            tool_id=tool_id,
+            spec=inner.spec,
+            source=inner.source,
+            is_idempotent=inner.is_idempotent,
+            asks_first=asks_first,
+            is_harmless=is_harmless,
+            is_read_only=inner.is_read_only,
+            timeout_seconds=inner.timeout_seconds,
+        )
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolOutput:
         """Make the call and log it. Raises ToolError, and what the source raises."""

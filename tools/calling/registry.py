@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 from amber.lib.database.connections import in_thread
 from engine.tools import ToolSpec
 from tools.calling.signature import Signature, read_signature
-from tools.protocol import Circumstances, ToolContext, ToolOutput
+from tools.protocol import Circumstances, OfferedTool, ToolContext, ToolOutput
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Condition = Callable[[Circumstances], bool]
@@ -25,29 +25,19 @@ def _always(_: Circumstances) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltinTool:
-    """A registered function, as an `OfferedTool`."""
+class BuiltinTool(OfferedTool):
+    """A registered function."""
 
     function: Callable[..., Any]
     signature: Signature
     is_offered_in: Condition
-    is_idempotent: bool
-    timeout_seconds: float | None = None
     prompt: str = ""
-    source: str = ""
-    asks_first: bool = False
-    is_harmless: bool = False
-    is_read_only: bool = False
     has_own_words: bool = False
     names_addresses: bool = False
 
     @property
     def name(self) -> str:
-        return self.signature.spec.name
-
-    @property
-    def spec(self) -> ToolSpec:
-        return self.signature.spec
+        return self.spec.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """Call the function; a plain one runs in a thread, and its connections are closed after."""
@@ -105,9 +95,11 @@ def register_tool(
     """
 
     def register(registered: Function) -> Function:
+        signature = read_signature(registered)
         tool = BuiltinTool(
             function=registered,
-            signature=read_signature(registered),
+            signature=signature,
+            spec=signature.spec,
             is_offered_in=when,
             is_idempotent=idempotent,
             timeout_seconds=timeout_seconds,

@@ -46,9 +46,9 @@ def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[Offere
     asked = frozenset(tool.options.get("ask_first", ()))
     trusted = frozenset(tool.options.get("trusted", ()))
     return [
-        RecordedTool(
-            inner=function,
-            tool_id=tool.pk,
+        RecordedTool.of(
+            function,
+            tool.pk,
             asks_first=function.asks_first or bool({function.spec.name, EVERY_FUNCTION} & asked),
             is_harmless=bool({function.spec.name, EVERY_FUNCTION} & trusted),
         )

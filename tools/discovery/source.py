@@ -71,6 +71,7 @@ class DiscoverySource:
         return [
             DiscoveryFunction(
                 connection=connection,
+                source=connection.name,
                 callback_url=data["callback_url"],
                 spec=ToolSpec(
                     each["name"], each["description"], {"type": "object", **each["parameters"]}
@@ -88,21 +89,11 @@ class DiscoverySource:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoveryFunction:
-    """A function of a manifest, as an `OfferedTool`."""
+class DiscoveryFunction(OfferedTool):
+    """A function of a manifest."""
 
     connection: Connection = field(repr=False)
     callback_url: str
-    spec: ToolSpec
-    is_idempotent: bool
-    asks_first: bool
-    timeout_seconds: float | None
-    is_read_only: bool = False
-    is_harmless: bool = False
-
-    @property
-    def source(self) -> str:
-        return self.connection.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         """Send the call to the callback. Raises ServiceError."""

@@ -87,6 +87,7 @@ class MCPSource:
         return [
             MCPFunction(
                 connection=connection,
+                source=connection.name,
                 protocol_version=data.get("protocol_version", ""),
                 spec=ToolSpec(each["name"], each["description"], each["parameters"]),
                 is_idempotent=each.get("idempotent", False),
@@ -101,21 +102,11 @@ class MCPSource:
 
 
 @dataclass(frozen=True, slots=True)
-class MCPFunction:
-    """A tool of a server, as an `OfferedTool`."""
+class MCPFunction(OfferedTool):
+    """A tool of a server."""
 
     connection: Connection = field(repr=False)
     protocol_version: str
-    spec: ToolSpec
-    is_idempotent: bool
-    asks_first: bool
-    timeout_seconds: float | None = None
-    is_read_only: bool = False
-    is_harmless: bool = False
-
-    @property
-    def source(self) -> str:
-        return self.connection.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         try:

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import orjson
 
-from engine.tools import ToolSpec
 from tools.calling.arguments import check_arguments
 from tools.protocol import ArgumentsError, OfferedTool, ToolContext, ToolOutput
 
@@ -103,21 +102,11 @@ def _function(
 
 
 @dataclass(frozen=True, slots=True)
-class SearchedFunction:
-    """One of the three, as an `OfferedTool`. `make` makes an operation callable."""
+class SearchedFunction(OfferedTool):
+    """One of the three. `make` makes an operation callable."""
 
-    spec: ToolSpec
-    source: str
     operations: Sequence[Operation] = field(repr=False)
     make: Callable[[Operation], OfferedTool] = field(repr=False)
-    is_idempotent: bool
-    asks_first: bool
-    timeout_seconds: float | None = None
-    is_harmless: bool = False
-
-    @property
-    def is_read_only(self) -> bool:
-        return self.is_idempotent
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         check_arguments(arguments, self.spec.parameters)

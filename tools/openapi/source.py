@@ -91,6 +91,7 @@ class OpenAPISource:
                 operations=data["operations"],
                 make=make,
                 is_idempotent=each["idempotent"],
+                is_read_only=each["idempotent"],
                 asks_first=each["name"] in asked or each.get("requires_approval", False),
             )
             for each in listed
@@ -121,25 +122,12 @@ class _Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAPIFunction:
-    """An operation, as an `OfferedTool`."""
+class OpenAPIFunction(OfferedTool):
+    """An operation."""
 
     connection: Connection = field(repr=False)
     plan: Plan
     credentials: _Credentials
-    spec: ToolSpec
-    is_idempotent: bool
-    asks_first: bool
-    timeout_seconds: float | None = None
-    is_harmless: bool = False
-
-    @property
-    def is_read_only(self) -> bool:
-        return self.plan.method.lower() in SAFE_METHODS
-
-    @property
-    def source(self) -> str:
-        return self.connection.name
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         given = _without_idle_nulls(arguments, self.spec.parameters)
@@ -175,12 +163,15 @@ def _callable(
     asked: frozenset[str],
     described: Mapping[str, Any],
 ) -> OpenAPIFunction:
+    plan = Plan.from_data(described["request"])
     return OpenAPIFunction(
         connection=connection,
-        plan=Plan.from_data(described["request"]),
+        source=connection.name,
+        plan=plan,
         credentials=_Credentials(connection, data, described.get("auth")),
         spec=ToolSpec(described["name"], described["description"], described["parameters"]),
         is_idempotent=described["idempotent"],
+        is_read_only=plan.method.lower() in SAFE_METHODS,
         asks_first=described["name"] in asked or described.get("requires_approval", False),
     )
 

@@ -46,7 +46,7 @@ def call(connection, context):
 
 def function(connection, name, version=NEWEST, **more):
     spec = ToolSpec(name, "…", {"type": "object"})
-    made = MCPFunction(connection, version, spec, is_idempotent=False, asks_first=False)
+    made = MCPFunction(connection, version, spec=spec)
     return replace(made, **more)
 
 

@@ -13,26 +13,20 @@ from engine.tools import MAX_OFFERED_TOOLS, Toolbox, ToolResult, ToolSpec
 from engine.trust import Exposure
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits, TurnToolbox, allowed_name, make_offered_names
-from tools.protocol import ToolContext, ToolError, ToolOutput
+from tools.protocol import OfferedTool, ToolContext, ToolError, ToolOutput
 
 
-@dataclass
-class FakeTool:
+@dataclass(frozen=True)
+class FakeTool(OfferedTool):
     """Answers with what it was given, or raises it."""
 
     name: str = "echo"
     answer: Any = "fine"
-    source: str = ""
-    is_idempotent: bool = False
-    asks_first: bool = False
-    is_harmless: bool = False
-    is_read_only: bool = False
-    timeout_seconds: float | None = None
     calls: list[tuple[Mapping[str, Any], ToolContext]] = field(default_factory=list)
+    spec: ToolSpec = field(init=False)
 
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, "Echoes.", {"type": "object"})
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spec", ToolSpec(self.name, "Echoes.", {"type": "object"}))
 
     async def call(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         self.calls.append((arguments, context))
@@ -104,7 +98,7 @@ def test_a_hanging_tool_is_given_up(toolbox):
 def test_a_tools_own_limit_counts_if_it_is_shorter(toolbox):
     tool = FakeTool(answer="hang", timeout_seconds=0.01)
     assert "within 0.01 seconds" in run(toolbox(tool)).content
-    tool.timeout_seconds = 60
+    tool = FakeTool(answer="hang", timeout_seconds=60)
     assert "within 0.02 seconds" in run(toolbox(tool, timeout_seconds=0.02)).content
 
 

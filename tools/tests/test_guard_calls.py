@@ -10,7 +10,7 @@ from engine.tools import ToolSpec
 from engine.trust import PASSAGES, Exposure, ToolReading
 from tools.calling.guard import is_guarded
 from tools.calling.registry import offer_builtin_tools, register_tool
-from tools.protocol import Circumstances, ToolContext, UntrustedCalls
+from tools.protocol import Circumstances, OfferedTool, ToolContext, UntrustedCalls
 
 READ = Exposure(
     frozenset({PASSAGES}),
@@ -33,15 +33,11 @@ SCHEMA = {
 }
 
 
-@dataclass
-class Function:
+@dataclass(frozen=True)
+class Function(OfferedTool):
     """A service's function, as far as it is guarded."""
 
     is_read_only: bool = True
-    is_harmless: bool = False
-    is_idempotent: bool = False
-    asks_first: bool = False
-    timeout_seconds: float | None = None
     source: str = "Shop"
     spec: ToolSpec = field(default_factory=lambda: ToolSpec("get", "Gets.", SCHEMA))
 

@@ -1,7 +1,7 @@
 """Check and log every call of a stored tool, whatever its source does."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from engine.tools import ToolSpec
 from tools.calling.recorded import RecordedTool
 from tools.models import Tool, ToolCallRecord
 from tools.outgoing.requests import ServiceError
-from tools.protocol import ToolError, ToolOutput
+from tools.protocol import OfferedTool, ToolError, ToolOutput
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,17 +18,12 @@ SPEC = ToolSpec("f", "A function.", {"type": "object", "required": ["a"]})
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(OfferedTool):
     """Returns or raises what it was given."""
 
     outcome: Any = "done"
-    spec: ToolSpec = SPEC
-    source: str = "Tool"
-    is_idempotent: bool = False
-    asks_first: bool = False
-    is_harmless: bool = False
-    is_read_only: bool = False
-    timeout_seconds: float | None = None
+    spec: ToolSpec = field(default=SPEC, kw_only=True)
+    source: str = field(default="Tool", kw_only=True)
 
     async def call(self, arguments: Any, context: Any) -> ToolOutput:
         if isinstance(self.outcome, BaseException):
@@ -57,7 +52,7 @@ def called(alice, row, context):
     def call(
         function: Function, *, arguments: Any = None, deadline_seconds: float | None = None
     ) -> ToolCallRecord:
-        tool = RecordedTool(function, row.pk, asks_first=False)
+        tool = RecordedTool.of(function, row.pk, asks_first=False)
 
         async def run() -> None:
             async with asyncio.timeout(deadline_seconds):
@@ -120,7 +115,7 @@ def test_the_deadline_is_told_from_being_stopped(called, settings):
 def test_a_log_that_cannot_be_written_costs_no_answer(row, context):
     """The tool was deleted meanwhile."""
     Tool.objects.all().delete()
-    tool = RecordedTool(Function(), row.pk, asks_first=False)
+    tool = RecordedTool.of(Function(), row.pk, asks_first=False)
     output = asyncio.run(tool.call({"a": 1}, replace(context, organization_id=row.organization_id)))
     assert output.text == "done"
     assert not ToolCallRecord.objects.exists()
@@ -128,6 +123,6 @@ def test_a_log_that_cannot_be_written_costs_no_answer(row, context):
 
 def test_the_rest_is_the_sources_own():
     inner = Function(is_idempotent=True, timeout_seconds=5)
-    tool = RecordedTool(inner, row_id := Tool().pk, asks_first=True)
+    tool = RecordedTool.of(inner, row_id := Tool().pk, asks_first=True)
     assert (tool.spec, tool.source, tool.tool_id) == (SPEC, "Tool", row_id)
     assert (tool.is_idempotent, tool.timeout_seconds, tool.asks_first) == (True, 5, True)

@@ -33,7 +33,7 @@ NOT_KNOWN = "It is not known whether the call was carried out."
 def go(port, *, host="127.0.0.1", is_idempotent=False, api_key="sesame-key"):
     connection = Connection(f"http://{host}:{port}/mcp", api_key=api_key)
     spec = ToolSpec("go", "Goes.", {"type": "object"})
-    return MCPFunction(connection, "2025-11-25", spec, is_idempotent, asks_first=False)
+    return MCPFunction(connection, "2025-11-25", spec=spec, is_idempotent=is_idempotent)
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_no_hostile_address_is_connected_to(server, context, monkeypatch, url):
     monkeypatch.setattr("tools.mcp.session.installation_policy", lambda: policy)
     connection = Connection(url.replace("{port}", str(server.port)), api_key="sesame-key")
     spec = ToolSpec("go", "Goes.", {"type": "object"})
-    function = MCPFunction(connection, "", spec, is_idempotent=True, asks_first=False)
+    function = MCPFunction(connection, "", spec=spec, is_idempotent=True)
     with pytest.raises(ServiceError, match="not one that may be called"):
         asyncio.run(function.call({}, context))
     assert server.accepted == 0

@@ -4,10 +4,14 @@ A form of many inner rows reads no name twice: a row that is there already knows
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.forms import ModelForm
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+
+BY_ORGANIZATION: Final = ("organization", AutocompleteSelectFilter)
+"""The filter of a list by typing an organization's name, which reads no other row."""
 
 
 class KnownAutocomplete(AutocompleteSelect):

@@ -183,6 +183,8 @@ class OperatorAdmin(_Columns, ModelAdmin):
     """A page whose `help_texts` explain those fields of the form whose names do not say enough."""
 
     help_texts: ClassVar[Mapping[str, Any]] = {}
+    unread: ClassVar[tuple[str, ...]] = ()
+    """Columns that the page does not read: what people wrote, and what is large."""
     styles: ClassVar[tuple[str, ...]] = ()
     scripts: ClassVar[tuple[str, ...]] = ()
     """What this page needs besides the style sheets and scripts of every page."""
@@ -196,7 +198,7 @@ class OperatorAdmin(_Columns, ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Read the rows that a row refers to with it, for its own page too."""
-        rows = super().get_queryset(request)
+        rows = super().get_queryset(request).defer(*self.unread)
         named = self.list_select_related
         return rows.select_related(*named) if isinstance(named, tuple) else rows
 

@@ -1,9 +1,18 @@
-"""Write requests for ChatGLM3's own server: one call at a time, and parameters as a list.
+"""Write requests for ChatGLM3's own server, and hold back text of its replies that turns out to be a call.
 
+It takes one call at a time, and parameters as a list. A call is written as
+
+    get_weather
+     ```python
+    tool_call(city='Ulm')
+    ```
+
+and the server streams this as content before it sends the call itself. Pure.
 https://github.com/THUDM/ChatGLM3 (`openai_api_demo`).
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NotRequired, TypedDict
 
 import orjson
@@ -11,10 +20,70 @@ import orjson
 from engine.messages import Content
 from engine.provider.dialects.dialect import Dialect
 from engine.provider.dialects.functions import CallingMessage, SentMessage, one_call_at_a_time
-from engine.provider.dialects.hidden_calls import HiddenCalls
 from engine.provider.model import ModelRequest
 from engine.tool_calls import FunctionCall
 from engine.tools import ToolSpec
+
+_SPLIT: Final = "<|assistant|>"
+"""What ChatGLM3 writes between a text and a call."""
+
+_LINE_END = re.compile(r"\n|(?=<)")
+_CODE_MARKS: Final = ("```", "tool_call(")
+
+
+class HiddenCalls:
+    """Passes on the text of one reply as it comes, but for lines that may begin a call.
+
+    A line that is a tool's name is kept until the next one shows whether it is one: a call is then
+    kept to the end.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        self._held = ""
+        self._is_call = False
+        self._is_at_line = True
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown now."""
+        self._held += text
+        if self._is_call:
+            return ""
+        shown = self._held
+        for start in self._line_starts():
+            begins_call = self._judge(self._held[start:])
+            if begins_call is not False:
+                self._is_call = begins_call is True
+                shown = self._held[:start]
+                break
+        self._held = self._held[len(shown) :]
+        if shown:
+            self._is_at_line = shown.endswith("\n")
+        return shown
+
+    def end(self, *, called: bool) -> str:
+        """Return the rest: what looked like a call is text, if none came."""
+        rest, self._held = self._held, ""
+        return "" if called else rest
+
+    def _line_starts(self) -> list[int]:
+        starts = [found.end() for found in _LINE_END.finditer(self._held)]
+        return [0, *starts] if self._is_at_line else starts
+
+    def _judge(self, text: str) -> bool | None:
+        """Return whether a call begins with this text; None as long as that is open."""
+        if _SPLIT.startswith(text):
+            return None
+        line, is_whole, rest = text.removeprefix(_SPLIT).lstrip().partition("\n")
+        word = line.strip()
+        if not is_whole:
+            return None if any(name.startswith(word) for name in self._names) else False
+        if word not in self._names:
+            return False
+        rest = rest.lstrip(" \t")
+        if rest.startswith(_CODE_MARKS):
+            return True
+        return None if any(mark.startswith(rest) for mark in _CODE_MARKS) else False
 
 
 class Param(TypedDict):

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Final
 
 from amber.lib.database.connections import in_thread
+from engine.provider.audio import OpenAISpeech
 from engine.provider.model import ProviderError
-from engine.provider.speech import OpenAISpeech
 from providers import registry
 from providers.usage import ledger
 from tools.outgoing.operator_service import unavailable

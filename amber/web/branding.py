@@ -1,19 +1,23 @@
-"""Hold the installation's logo: a file's, an address's, or Amber's own in the installation's colour.
+"""Give an installation its own looks: the logo, and a style sheet with the colours of its pages.
 
-Pages load pictures from their own origin alone, so a logo that lies elsewhere is fetched here, again after
-an hour. While it cannot be fetched, Amber's own is shown.
+Pages load pictures and styles from their own origin alone, so a logo that lies elsewhere is fetched here, again
+after an hour. While it cannot be fetched, Amber's own is shown.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
 
 from amber.lib.egress import FetchError, FetchLimits, UnsafeAddress, fetch_sync
 from amber.lib.egress.operator_hosts import policy_trusting
@@ -90,3 +94,73 @@ def _own_logo() -> Logo:
         for colour, shade in _OWN_SHADES.items():
             text = text.replace(colour, settings.AMBER_PALETTE[shade])
     return Logo(text.encode(), "image/svg+xml")
+
+
+_CACHED: Final = {"Cache-Control": "public, max-age=3600"}
+_LIGHT: Final = {
+    "accent": "600",
+    "accent-strong": "700",
+    "accent-ground": "100",
+    "resin-light": "400",
+    "resin-dark": "600",
+}
+_DARK: Final = {"accent": "400", "accent-strong": "300", "accent-ground": "950", "on-accent": "950"}
+"""Shades of the palette by the names that style sheets have for what they are used for."""
+
+
+def branding_urls() -> list[URLPattern]:
+    return [
+        path("branding/logo", show_logo, name="logo"),
+        path("branding/colours.css", show_colours, name="colours"),
+        path("favicon.ico", show_logo, name="favicon"),
+    ]
+
+
+def platform_name(_: object = None) -> str:
+    return str(settings.AMBER_NAME)
+
+
+def logo_address(_: object = None) -> str:
+    return f"/branding/logo?v={version()}"
+
+
+def colours_address() -> str:
+    """Return the address of the style sheet; empty where pages have Amber's own colours."""
+    return f"/branding/colours.css?v={version()}" if settings.AMBER_COLOR else ""
+
+
+def branding(_: HttpRequest) -> dict[str, Any]:
+    """Give all templates the name, the logo and the colours: a context processor."""
+    return {
+        "platform_name": settings.AMBER_NAME,
+        "platform_logo": logo_address(),
+        "platform_colours": colours_address(),
+    }
+
+
+@require_safe
+def show_logo(request: HttpRequest) -> HttpResponse:
+    shown = logo()
+    response = HttpResponse(shown.content, content_type=shown.mime_type, headers=_CACHED)
+    # Whoever opens an SVG by its address shall not run what is in it.
+    response._csp_replace = {  # type: ignore[attr-defined]
+        "default-src": ["'none'"],
+        "style-src": ["'unsafe-inline'"],
+        "sandbox": [],
+    }
+    return response
+
+
+@require_safe
+def show_colours(request: HttpRequest) -> HttpResponse:
+    light, dark = _rules(_LIGHT), _rules(_DARK)
+    text = (
+        f":root {{ {light} }}\n"
+        f'@media (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {{ {dark} }} }}\n'
+        f':root[data-theme="dark"] {{ {dark} }}\n'
+    )
+    return HttpResponse(text, content_type="text/css; charset=utf-8", headers=_CACHED)
+
+
+def _rules(shades: Mapping[str, str]) -> str:
+    return " ".join(f"--{name}: {settings.AMBER_PALETTE[at]};" for name, at in shades.items())

@@ -1,9 +1,10 @@
-"""Embed texts without a model: latent semantic analysis over the texts at hand.
+"""Embed with a model that the caller of a measure names, or with a stand-in where none can be had.
 
-It stands in for a small sentence embedder where none can be had. It knows which words and parts of words
+The stand-in is latent semantic analysis over the texts at hand. It knows which words and parts of words
 occur together in these texts, and nothing of the world: a real one knows more synonyms.
 """
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -11,6 +12,10 @@ from zlib import crc32
 import numpy as np
 
 from amber.lib.search.words import stored_words
+from amber.lib.workers.thread_bridge import run_on_loop
+from bench.quality.options import EmbedderOption
+from engine.provider.client import Endpoint
+from engine.provider.embedding import OpenAIEmbedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +25,26 @@ if TYPE_CHECKING:
 DIMENSIONS: Final = 200
 FEATURES: Final = 1 << 14
 PART_CHARS: Final = 4
+
+
+class RealEmbedder:
+    """Asks for each text once; a measure asks the same questions again and again."""
+
+    def __init__(self, named: EmbedderOption) -> None:
+        self._embedder = OpenAIEmbedder(
+            named.model,
+            named.dimensions,
+            Endpoint(named.url, os.environ.get("OPENAI_API_KEY", "none")),
+        )
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Return (n, dimensions) float32, L2-normalised. Raises ProviderError."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing:
+            vectors = run_on_loop(lambda _: self._embedder.embed(missing))
+            self._known |= dict(zip(missing, vectors, strict=True))
+        return np.stack([self._known[text] for text in texts])
 
 
 class StandInEmbedder:
@@ -39,6 +64,9 @@ class StandInEmbedder:
     def embed(self, texts: Sequence[str]) -> "Vectors":
         """Return (n, dimensions) float32, L2-normalised."""
         return _normalised(_normalised(_features(texts) * self._idf) @ self._axes)
+
+
+Embedder = RealEmbedder | StandInEmbedder
 
 
 def _features(texts: Sequence[str]) -> "Vectors":

@@ -1,1 +1,0 @@
-"""An installation's own looks: its logo, and the colours of its pages."""
