@@ -8,9 +8,9 @@ A part is matched by Python's own `fnmatch`, whose expressions do not backtrack 
 another, and parts by the set of places in the pattern that a path has reached: no pattern is slow.
 """
 
-import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 MAX_WILDCARDS: Final = 20
@@ -18,8 +18,8 @@ MAX_WILDCARDS: Final = 20
 
 _WILDCARDS: Final = re.compile(r"\*\*/|\*+|\?")
 
-_Pattern = Sequence["re.Pattern[str] | None"]
-"""What each part has to be; None stands for any number of parts."""
+_Pattern = Sequence[str | None]
+"""What each part has to be, as `fnmatch` reads it; None stands for any number of parts."""
 
 
 def selector(include: Sequence[str], exclude: Sequence[str]) -> Callable[[str], bool]:
@@ -27,7 +27,7 @@ def selector(include: Sequence[str], exclude: Sequence[str]) -> Callable[[str], 
 
     An empty `include` means every path.
     """
-    wanted, unwanted = [*map(_compile, include)], [*map(_compile, exclude)]
+    wanted, unwanted = [*map(_split, include)], [*map(_split, exclude)]
 
     def is_meant(path: str) -> bool:
         parts = path.split("/")
@@ -41,16 +41,11 @@ def count_wildcards(pattern: str) -> int:
     return len(_WILDCARDS.findall(pattern))
 
 
-def _compile(pattern: str) -> _Pattern:
+def _split(pattern: str) -> _Pattern:
     bare = pattern.strip().removeprefix("./").rstrip("/")
-    *folders, name = bare.removeprefix("/").split("/")
+    *folders, name = bare.removeprefix("/").replace("[", "[[]").split("/")
     anywhere = [] if "/" in bare else [None]
-    above = [None if part == "**" else _compile_part(part) for part in folders]
-    return [*anywhere, *above, _compile_part(name)]
-
-
-def _compile_part(part: str) -> "re.Pattern[str]":
-    return re.compile(fnmatch.translate(part.replace("[", "[[]")))
+    return [*anywhere, *(None if part == "**" else part for part in folders), name]
 
 
 def _matches(pattern: _Pattern, parts: Sequence[str]) -> bool:
@@ -63,7 +58,7 @@ def _matches(pattern: _Pattern, parts: Sequence[str]) -> bool:
             if wanted is None:
                 further.append(place)
                 reached.append(place + 1)  # it may stand for no part
-            elif wanted.match(part):
+            elif fnmatchcase(part, wanted):
                 further.append(place + 1)
         if len(pattern) in further:
             return True
