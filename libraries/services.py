@@ -55,7 +55,7 @@ def create_library(
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            if model is not None:  # a switch that is called off changes them
+            if model and library.next_embedding_model_id:  # to call that off changes them
                 Document.objects.filter(library=library).lock_in_order()
             _replace_default(library)
             library.save(force_insert=True)

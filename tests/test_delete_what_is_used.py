@@ -129,7 +129,7 @@ def test_no_answer_is_lost_with_a_webhook(alice, new_model, hook, monkeypatch, i
     new_model(default=True)
     webhook, _ = hook(alice)
     deleting: list[threading.Thread] = []
-    keep, create = outbox._kept, WebhookDelivery.objects.bulk_create
+    keep, create = outbox._keep, WebhookDelivery.objects.bulk_create
 
     def delete() -> None:
         deleting.append(in_thread(partial(delete_webhook, webhook)))
@@ -147,7 +147,7 @@ def test_no_answer_is_lost_with_a_webhook(alice, new_model, hook, monkeypatch, i
             delete()
         return made
 
-    monkeypatch.setattr(outbox, "_kept", keep_late)
+    monkeypatch.setattr(outbox, "_keep", keep_late)
     monkeypatch.setattr(WebhookDelivery.objects, "bulk_create", create_late)
     turn = turn_of(alice)
     deleting[0].join()

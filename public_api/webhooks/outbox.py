@@ -37,14 +37,14 @@ def note_turn(turn: Turn) -> None:
     event = f"turn.{turn.status}"
     if event not in dict(WEBHOOK_EVENTS):
         return
-    webhooks = _kept(Webhook.objects.hearing(turn, event))
+    webhooks = _keep(Webhook.objects.hearing(turn, event))
     if not webhooks:
         return
     WebhookDelivery.objects.bulk_create(_delivery(webhook, turn, event) for webhook in webhooks)
     transaction.on_commit(enqueue_deliveries)
 
 
-def _kept(webhooks: Iterable[Webhook]) -> list[Webhook]:
+def _keep(webhooks: Iterable[Webhook]) -> list[Webhook]:
     """Return those that are still there, and keep them until the commit: a delivery for one that is
     deleted meanwhile would undo the end of the turn."""
     found = {webhook.pk: webhook for webhook in webhooks}
