@@ -8,5 +8,6 @@ pytest_plugins = [
     "tests.empty_tables",
     "tests.personas",
     "tests.own_tools",
+    "tests.worker_loop",
     "tests.schedule",
 ]

@@ -22,7 +22,6 @@ from chats.models import ChatMessage, Turn
 from chats.tests.conftest import (
     enqueued_turns,
     new_model,
-    no_connection_left_open,
     provider,
     weather,
 )
@@ -57,7 +56,6 @@ __all__ = [
     "enqueued_turns",
     "fake_provider",
     "new_model",
-    "no_connection_left_open",
     "other",
     "provider",
     "server",

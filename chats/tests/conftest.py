@@ -1,15 +1,11 @@
 """Provide what tests of chats share: enqueued turns, a provider, models of it."""
 
-import asyncio
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from amber.lib import redis as amber_redis
 from amber.lib.secrets import encrypt_column
-from amber.lib.workers.thread_bridge import worker_loop
 from chats.tests.rows import new_assistant
 from providers.models import LanguageModel, Provider
 from tests.fixtures_provider import RunningProvider, fake_provider
@@ -26,14 +22,6 @@ def enqueued_turns(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     monkeypatch.setattr("chats.turns.admission.enqueue_turn", heard.append)
     monkeypatch.setattr("chats.approval_services.enqueue_turn", heard.append)
     return heard
-
-
-@pytest.fixture(autouse=True, scope="session")
-def no_connection_left_open() -> Iterator[None]:
-    """Close the connections of the worker's loop, which lives as long as the process."""
-    yield
-    closing = amber_redis.close_async_clients()
-    asyncio.run_coroutine_threadsafe(closing, worker_loop()).result(10)
 
 
 @pytest.fixture

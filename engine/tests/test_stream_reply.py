@@ -29,7 +29,13 @@ from engine.tools import ToolSpec
 from tests.fake_answers import PARROTED_TIME, answer_text
 from tests.fixtures_provider import RunningProvider
 
-HASTY = RetryPolicy(first_token_seconds=0.4, idle_seconds=0.4, backoff_seconds=0.01)
+PATIENT = RetryPolicy(first_token_seconds=60, idle_seconds=60, backoff_seconds=0.01)
+"""On a machine however busy, only who is silent is late."""
+FOR_THE_SILENT = {
+    "fake-hang-first": replace(PATIENT, first_token_seconds=0.4),
+    "fake-hang-first-once": replace(PATIENT, first_token_seconds=5),
+    "fake-hang-mid": replace(PATIENT, idle_seconds=0.4),
+}
 TOKENS = 6
 SHOWN = answer_text(3)
 """What comes in front of a fault that strikes midway."""
@@ -77,7 +83,7 @@ async def outcome_of(
     model: OpenAIModel,
     messages: Sequence[ProviderMessage] | None = None,
     *,
-    retry_policy: RetryPolicy = HASTY,
+    retry_policy: RetryPolicy = PATIENT,
     **request: Any,
 ) -> Outcome:
     seen = Outcome()
@@ -133,7 +139,8 @@ FAULTS = [
 def test_a_fault_becomes_its_code(
     fake_provider: RunningProvider, name: str, status: str, code: str, text: str, retries: int
 ) -> None:
-    seen = asyncio.run(outcome_of(model_of(fake_provider, name)))
+    retry_policy = FOR_THE_SILENT.get(name, PATIENT)
+    seen = asyncio.run(outcome_of(model_of(fake_provider, name), retry_policy=retry_policy))
 
     assert seen.error is not None
     assert (seen.status, seen.error.code, seen.text) == (status, code, text)
@@ -176,7 +183,9 @@ def test_a_reply_completes(
     ],
 )
 def test_a_passing_fault_is_not_noticed(fake_provider: RunningProvider, fault: str) -> None:
-    seen = asyncio.run(outcome_of(model_of(fake_provider, f"{fault}-once")))
+    name = f"{fault}-once"
+    retry_policy = FOR_THE_SILENT.get(name, PATIENT)
+    seen = asyncio.run(outcome_of(model_of(fake_provider, name), retry_policy=retry_policy))
 
     assert (seen.status, seen.text, len(seen.retried)) == ("completed", WHOLE, 1)
 
@@ -214,10 +223,8 @@ def test_a_refused_connection_is_retried_and_unavailable() -> None:
 
 
 def test_retry_after_is_heeded(fake_provider: RunningProvider) -> None:
-    retry_policy = replace(HASTY, first_token_seconds=5)
     started = time.monotonic()
-    model = model_of(fake_provider, "fake-429-retry-after-once")
-    seen = asyncio.run(outcome_of(model, retry_policy=retry_policy))
+    seen = asyncio.run(outcome_of(model_of(fake_provider, "fake-429-retry-after-once")))
 
     assert seen.text == WHOLE
     assert time.monotonic() - started >= 1
@@ -225,7 +232,7 @@ def test_retry_after_is_heeded(fake_provider: RunningProvider) -> None:
 
 def test_no_retry_starts_that_would_end_past_the_deadline(fake_provider: RunningProvider) -> None:
     async def work() -> Outcome:
-        retry_policy = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.5)
+        retry_policy = replace(PATIENT, deadline=asyncio.get_running_loop().time() + 0.5)
         return await outcome_of(
             model_of(fake_provider, "fake-429-retry-after"), retry_policy=retry_policy
         )
@@ -237,7 +244,7 @@ def test_no_retry_starts_that_would_end_past_the_deadline(fake_provider: Running
 
 def test_the_turns_deadline_ends_a_reply_that_still_flows(fake_provider: RunningProvider) -> None:
     async def work() -> Outcome:
-        retry_policy = replace(HASTY, deadline=asyncio.get_running_loop().time() + 0.3)
+        retry_policy = replace(PATIENT, deadline=asyncio.get_running_loop().time() + 0.3)
         model = model_of(fake_provider, "fake-model")
         return await outcome_of(model, question(tokens=10_000, itl=20), retry_policy=retry_policy)
 
@@ -250,9 +257,10 @@ def test_a_slow_consumer_is_no_silence(fake_provider: RunningProvider) -> None:
     async def work() -> str:
         text = ""
         request = ModelRequest(question())
-        parts = reply(model_of(fake_provider, "fake-model"), request, retry_policy=HASTY)
+        retry_policy = FOR_THE_SILENT["fake-hang-mid"]
+        parts = reply(model_of(fake_provider, "fake-model"), request, retry_policy=retry_policy)
         async for part in parts:
-            await asyncio.sleep(HASTY.idle_seconds * 0.6)
+            await asyncio.sleep(retry_policy.idle_seconds * 0.6)
             text += part.text if isinstance(part, TextChunk) else ""
         return text
 

@@ -5,7 +5,6 @@ from chats.tests.conftest import (
     assistant,
     enqueued_turns,
     new_model,
-    no_connection_left_open,
     provider,
 )
 from tests.fixtures_provider import fake_provider
@@ -16,7 +15,6 @@ __all__ = [
     "enqueued_turns",
     "fake_provider",
     "new_model",
-    "no_connection_left_open",
     "provider",
     "weather",
 ]

@@ -13,13 +13,13 @@ from openai import OpenAI
 from amber.lib.workers.leases import StopReason
 from chats.models import Turn
 from chats.running.stopping import running_turns
-from chats.tests.conftest import fake_provider, new_model, no_connection_left_open, provider
+from chats.tests.conftest import fake_provider, new_model, provider
 from chats.tests.runs import WAIT_SECONDS, run_named
 from providers.models import LanguageModel
 from public_api.tests.live_server import live_server, sdk
 from tests.personas import Persona
 
-__all__ = ["fake_provider", "new_model", "no_connection_left_open", "provider"]
+__all__ = ["fake_provider", "new_model", "provider"]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats.digest import blocks
 from chats.digest.digest import digest_turns
 from chats.models import Chat, ChatMessage, Turn
-from chats.tests.conftest import enqueued_turns, new_model, no_connection_left_open, provider
+from chats.tests.conftest import enqueued_turns, new_model, provider
 from chats.tests.rows import converse, new_assistant, new_chat, new_file, say
 from chats.tests.runs import ask_in, run_named
 from libraries.git import importing
@@ -42,7 +42,6 @@ __all__ = [
     "fake_provider",
     "hook",
     "new_model",
-    "no_connection_left_open",
     "provider",
     "receiver",
 ]

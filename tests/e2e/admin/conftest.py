@@ -9,7 +9,7 @@ from tests.e2e.axe import AXE
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import new_account, signed_in
 from tests.e2e.web.conftest import browser, cookies_of
-from tests.e2e.web.visitor import Person, Visitor
+from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -34,7 +34,7 @@ def desk(browser: "Browser", operator: Person) -> Iterator[Visitor]:
     """The operator's window. At the end it was refused nothing, and asked nobody else."""
     context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
     context.add_cookies(cookies_of(operator))
-    window = Visitor(operator, context)
+    window = Visitor(operator, new_page(context))
     window.page.set_default_navigation_timeout(60_000)
     if AXE.exists():
         window.page.add_init_script(path=AXE)

@@ -20,7 +20,7 @@ from django.contrib import admin
 from django.urls import get_resolver
 
 from tests.e2e.axe import AXE, RULES
-from tests.e2e.web.visitor import Person, Visitor
+from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -41,7 +41,7 @@ _ACTS: Final = ("/logout/", "/connect/")
 """Links that do something, or lead elsewhere."""
 _LINKS: Final = """() => [...document.querySelectorAll("a[href]")].map((a) => a.href)"""
 _RUN_AXE: Final = """async (rules) => {
-  const found = await axe.run(document, { ...rules, resultTypes: ["violations"] });
+  const found = await axe.run(document, rules);
   return found.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => ({ id, html: html.slice(0, 400), why: failureSummary })));
 }"""
@@ -89,7 +89,7 @@ def looks(desk: Visitor) -> Looks:
 def stranger(browser: "Browser", operator: Person) -> Iterator[Visitor]:
     """A window in which nobody is signed in."""
     context = browser.new_context(locale="en-GB")
-    window = Visitor(operator, context)
+    window = Visitor(operator, new_page(context))
     if AXE.exists():
         window.page.add_init_script(path=AXE)
     yield window

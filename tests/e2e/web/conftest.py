@@ -1,19 +1,25 @@
-"""The browser, a person with an account, and their windows."""
+"""The browser, a person with an account, and their windows.
+
+To show the page for the first time costs a window more than twice the processor time: a process of
+Chromium, 65 files, their compilation. So a test's first window is the one of the test before, emptied.
+"""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from tests.e2e.browser import chromium, why_there_is_none
 from tests.e2e.platform import Platform
 from tests.e2e.sessions import new_account, signed_in
-from tests.e2e.web.visitor import Person, Visitor
+from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 Visit = Callable[..., Visitor]
+VIEWPORT: Final = {"width": 1280, "height": 800}
+STORED: Final = "local_storage,indexeddb,cache_storage,service_workers"
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +52,57 @@ def organization(person: Person) -> str:
     return str(made["id"])
 
 
+class UsedWindow:
+    """A window that goes from test to test: it keeps its process and the page's files, nothing else."""
+
+    def __init__(self, browser: "Browser") -> None:
+        self._browser = browser
+        self.page: Page | None = None
+
+    def take(self) -> "Page":
+        self.page = self.page or new_page(new_context(self._browser))
+        return self.page
+
+    def empty(self, base: str) -> None:
+        """Forget what a test did. It stays at Amber: elsewhere it would get another process."""
+        if not self.page:
+            return
+        page, context = self.page, self.page.context
+        if page.is_closed():
+            context.close()
+            self.page = None
+            return
+        for other in context.pages[:]:
+            if other is not page:
+                other.close()
+        context.set_offline(False)
+        page.unroute_all(behavior="ignoreErrors")
+        page.goto(f"{base}/healthz")
+        page.evaluate("() => sessionStorage.clear()")
+        context.clear_cookies()
+        session = context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": base, "storageTypes": STORED})
+        session.detach()
+        page.set_viewport_size(VIEWPORT)
+        page.emulate_media(media="null", color_scheme="light", reduced_motion="no-preference")
+        page.mouse.move(-1, -1)
+
+
+def new_context(browser: "Browser", **options: Any) -> "BrowserContext":
+    context = browser.new_context(**({"locale": "en-GB", "viewport": VIEWPORT} | options))
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return context
+
+
+@pytest.fixture(scope="module")
+def used_window(browser: "Browser") -> UsedWindow:
+    return UsedWindow(browser)
+
+
 @pytest.fixture
-def visit(platform: Platform, browser: "Browser", person: Person) -> Iterator[Visit]:
+def visit(
+    platform: Platform, browser: "Browser", used_window: UsedWindow, person: Person
+) -> Iterator[Visit]:
     """`visit()`: a window of a browser that is signed in. `visit(beside=v)`: another of v's browser.
 
     At the end no window may have been refused anything by the policy, nor asked anybody else.
@@ -63,20 +118,23 @@ def visit(platform: Platform, browser: "Browser", person: Person) -> Iterator[Vi
     ) -> Visitor:
         who = who or person
         if beside:
-            window = Visitor(beside.person, beside.context)
+            window = Visitor(beside.person, new_page(beside.context))
         else:
-            usual = {"locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
-            context = browser.new_context(**(usual | options))
-            context.grant_permissions(["clipboard-read", "clipboard-write"])
+            is_usual = not windows and not options
+            page = used_window.take() if is_usual else new_page(new_context(browser, **options))
             if is_signed_in:
-                context.add_cookies(cookies_of(who))
-            window = Visitor(who, context)
+                page.context.add_cookies(cookies_of(who))
+            window = Visitor(who, page)
         windows.append(window)
         return window
 
     yield make
+    for window in windows:
+        window.stop_listening()
     for context in {window.context for window in windows}:
-        context.close()
+        if not used_window.page or context != used_window.page.context:
+            context.close()
+    used_window.empty(f"http://127.0.0.1:{platform.port}")
     for window in windows:
         assert not window.said
         assert not window.asked

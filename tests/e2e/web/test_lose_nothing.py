@@ -120,14 +120,24 @@ def test_what_tells_that_one_is_offline_covers_nothing(visit):
 def test_an_answer_to_what_was_asked_before_the_network_went_tells_nothing_of_now(visit, person):
     person.new_chat(name="Late chat", pinned=True)
     held: list[Any] = []
+    asked_before: list[Any] = []
     here = visit()
-    here.page.route(re.compile("pinned=true"), lambda route: held.append(route))
+
+    def hold(route):
+        """Until the network goes; what is asked for after that finds none."""
+        if asked_before:
+            route.abort("internetdisconnected")
+        else:
+            held.append(route)
+
+    here.page.route(re.compile("pinned=true"), hold)
     with here.page.expect_request(re.compile("pinned=true")):
         here.open()
     here.composer.wait_for()
+    asked_before += held
     here.context.set_offline(True)
     banner = here.sees("You are offline.").element_handle()
-    for route in held:
+    for route in asked_before:
         route.fulfill(json=person.get("chats/?limit=200&pinned=true"))
     here.sees("Late chat")
     assert banner.is_visible()

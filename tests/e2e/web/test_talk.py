@@ -47,11 +47,13 @@ def test_stop_keeps_what_was_shown(visit, person):
 
 
 def test_an_answer_that_was_stopped_before_its_first_word_can_be_asked_for_again(visit, person):
+    silent = person.assistant("Silent", model="fake-hang-first")
     here = visit()
-    here.open_chat(person.new_chat())
-    here.ask(f"Tell me. {mark(tokens=5, ttft=1500)}")
+    here.open_chat(person.new_chat("Silent"))
+    here.ask(f"Tell me. {mark(tokens=5)}")
     here.button("Stop").click()
     here.sees("This answer was stopped.")
+    person.patch(f"assistants/{silent}/", {"model": "fake-model"})
     here.button("Try again").click()
     here.wait_for_end()
     here.shows_what_is_stored()

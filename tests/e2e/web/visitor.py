@@ -15,9 +15,11 @@ from tests.e2e.platform import Platform
 from tests.e2e.sessions import send
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Locator, Page
 
 ROOT = Path(__file__).resolve().parents[3]
+LOOK_MS = 50
+"""How often a window is looked at. Playwright would look at each frame, and so have all of them drawn."""
 TELL_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (refused) =>
   console.error(`refused: ${refused.violatedDirective} ${refused.blockedURI} ${refused.sourceFile}`));
@@ -92,20 +94,34 @@ class Person:
         return [each["content"] for each in messages if each["role"] == role]
 
 
+def new_page(context: "BrowserContext") -> "Page":
+    """Return a page that complains of what the policy refused."""
+    page = context.new_page()
+    page.add_init_script(TELL_VIOLATIONS)
+    return page
+
+
 class Visitor:
     """One window. `said` is what the browser complained of, `asked` what was fetched from elsewhere."""
 
-    def __init__(self, person: Person, context: "BrowserContext") -> None:
-        self.person, self.context = person, context
+    def __init__(self, person: Person, page: "Page") -> None:
+        self.person, self.page = person, page
+        self.context: BrowserContext = page.context
         self.base = f"http://127.0.0.1:{person.platform.port}"
-        self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.said: list[str] = []
         self.asked: list[str] = []
-        self.page.add_init_script(TELL_VIOLATIONS)
         self.page.on("console", self._note)
-        self.page.on("pageerror", lambda error: self.said.append(f"failed: {error}"))
+        self.page.on("pageerror", self._note_failure)
         self.page.on("request", self._ask)
+
+    def stop_listening(self) -> None:
+        self.page.remove_listener("console", self._note)
+        self.page.remove_listener("pageerror", self._note_failure)
+        self.page.remove_listener("request", self._ask)
+
+    def _note_failure(self, error: "Error") -> None:
+        self.said.append(f"failed: {error}")
 
     def _note(self, message: "ConsoleMessage") -> None:
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
@@ -176,6 +192,9 @@ class Visitor:
         self.page.wait_for_url(re.compile("/chats/[0-9a-f-]{36}"))
         return str(self.page.url).rpartition("/")[2].partition("?")[0]
 
+    def _wait_until(self, holds: str, argument: object) -> None:
+        self.page.wait_for_function(holds, arg=argument, polling=LOOK_MS)
+
     def sees(self, words: str) -> "Locator":
         found = self.page.get_by_text(words).first
         found.wait_for()
@@ -183,33 +202,31 @@ class Visitor:
 
     def wait_for_draft(self, text: str) -> None:
         """Until this is what is written, and not sent. A page that has just begun has no composer yet."""
-        self.page.wait_for_function(
-            "(text) => document.getElementById('composer')?.value === text", arg=text
-        )
+        self._wait_until("(text) => document.getElementById('composer')?.value === text", text)
 
     def wait_for_words(self, count: int = 3) -> None:
         """Until so many words of the answer under way are there."""
-        self.page.wait_for_function(
+        self._wait_until(
             "(count) => (document.querySelector('.answer.live .markdown')?.textContent ?? '')"
             ".trim().split(/\\s+/).length >= count",
-            arg=count,
+            count,
         )
 
     def wait_for_end(self, answers: int = 1) -> None:
         """Until so many answers are there, all of them whole."""
-        self.page.wait_for_function(
+        self._wait_until(
             "(count) => document.querySelectorAll('.answer').length >= count"
             " && !document.querySelector('.answer.live')",
-            arg=answers,
+            answers,
         )
         self.button("Send").wait_for()
 
     def reads(self, text: str) -> None:
         """Until the last answer is whole and says this."""
-        self.page.wait_for_function(
+        self._wait_until(
             "(text) => { const last = [...document.querySelectorAll('.answer:not(.live) .markdown')].at(-1);"
             " return last?.innerText.split(/\\s+/).join(' ').trim() === text; }",
-            arg=" ".join(text.split()),
+            " ".join(text.split()),
         )
 
     def shown(self) -> list[str]:
@@ -231,7 +248,7 @@ class Visitor:
         )
 
     def has_focus(self, element_id: str) -> None:
-        self.page.wait_for_function("(id) => document.activeElement.id === id", arg=element_id)
+        self._wait_until("(id) => document.activeElement.id === id", element_id)
 
     def focus_id(self) -> str:
         return str(self.page.evaluate("document.activeElement.id"))
