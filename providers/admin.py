@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -154,7 +154,7 @@ class ProviderAdmin(OperatorAdmin):
     @action(description=_("Models"), url_path="models", permissions=["change"])
     def upstream_models(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """List what the provider has, and add what was chosen (POST)."""
-        provider = get_object_or_404(Provider, pk=object_id)
+        provider = self.find_row(request, object_id)
         page = self._page_of(request, provider, gettext("Models"))
         try:
             page["listed"] = listed = list_upstream(provider)
@@ -188,7 +188,7 @@ class ProviderAdmin(OperatorAdmin):
     @action(description=_("Test"), url_path="test", permissions=["change"])
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Offer the test, and run it (POST): it costs tokens."""
-        provider = get_object_or_404(Provider, pk=object_id)
+        provider = self.find_row(request, object_id)
         page = self._page_of(request, provider, gettext("Test"))
         page["alias"] = alias = request.POST.get("alias", "")
         page["aliases"] = [

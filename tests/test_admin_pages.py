@@ -47,6 +47,22 @@ def test_its_form_opens_unless_only_users_add_rows(operator, label):
     assert operator.get(address(label, "add")).status_code in (200, 403)
 
 
+OF_ONE_ROW = sorted(
+    pattern.name
+    for page in admin.site._registry.values()
+    for pattern in page.get_urls()
+    if "<path:object_id>" in str(pattern.pattern) and pattern.name
+)
+
+
+@pytest.mark.parametrize("name", OF_ONE_ROW)
+def test_an_address_that_names_no_row_leads_nowhere(operator, name):
+    """Also one that names something that is no id: it is no error of Amber's."""
+    for named in ("no-id", "0198c0de-0000-7000-8000-0000000000ab"):
+        answer = operator.get(reverse(f"admin:{name}", args=[named]))
+        assert answer.status_code in (302, 403, 404)
+
+
 BIG = ("chats.turn", "chats.chat", "chats.feedback", "providers.usagerecord", "libraries.document")
 """Tables that grow with everybody's use, and that operators search."""
 

@@ -158,11 +158,12 @@ class ToolAdmin(ReadOnlyAdmin):
 
     @action(description=_l("Try a function"), permissions=["operate"])
     def try_a_function(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return HttpResponseRedirect(reverse("admin:tools_tool_call", args=[object_id]))
+        tool = self.find_row(request, object_id)
+        return HttpResponseRedirect(reverse("admin:tools_tool_call", args=[tool.pk]))
 
     @action(description=_l("Connect by OAuth"), permissions=["operate"])
     def connect(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        tool = get_object_or_404(Tool, pk=object_id)
+        tool = self.find_row(request, object_id)
         returns_to = f"{root_of(request)}{reverse('admin:tools_tool_connected')}"
         try:
             page = begin_connecting(tool, _as_admin(request, tool), returns_to=returns_to)

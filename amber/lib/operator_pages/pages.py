@@ -20,7 +20,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import DecimalField, Model
 from django.forms import Media
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -201,6 +201,13 @@ class OperatorAdmin(_Columns, ModelAdmin):
         rows = super().get_queryset(request).defer(*self.unread)
         named = self.list_select_related
         return rows.select_related(*named) if isinstance(named, tuple) else rows
+
+    def find_row(self, request: HttpRequest, object_id: str) -> Any:
+        """Return the row of a page's address. Raises Http404, also for what is no id at all."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        return row
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
         return NamingChangeList
