@@ -95,7 +95,7 @@ def test_an_answer_of_64_kb_draws_each_part_once_and_lets_the_person_type(
     here.composer.press_sequentially("typing while it streams ", delay=60)
     here.page.set_default_timeout(60_000)
     here.wait_for_end()
-    assert here.page.locator(BLOCKS).count() > finished + 1  # others came after those that were marked
+    assert here.page.locator(BLOCKS).count() > finished + 1, "nothing came after those marked"
     assert here.page.evaluate(DRAWN_AGAIN, [BLOCKS, finished]) == []
     expect(here.composer).to_have_value("typing while it streams ")
     frames = here.page.evaluate("() => window.longFrames")
