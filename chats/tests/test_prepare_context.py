@@ -343,6 +343,15 @@ def test_an_image_asks_for_the_model_that_sees(chat, new_model, picture):
     assert images[0]["url"].startswith("data:image/png;base64,")
 
 
+def test_a_picture_without_a_word_is_all_that_the_model_is_asked(chat, new_model, picture):
+    new_model("eyes", vision=True, default_vision=True)
+    say(chat, "", role="file", file=picture)
+    say(chat, "")
+    last: Any = prepare(chat).request.messages[-1]
+    assert last["role"] == "user"
+    assert [part["type"] for part in last["content"]] == ["image_url"]
+
+
 def test_an_image_in_words_for_a_model_that_does_not_see(chat, picture):
     say(chat, "", role="file", file=picture)
     say(chat, "What is it?")

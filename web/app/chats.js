@@ -1,6 +1,6 @@
 /* The person's chats, newest first: pages, search, and every change of one. */
 import { computed, signal } from "@preact/signals";
-import { get, newKey, patch, post, remove } from "./api.js";
+import { get, patch, post, remove } from "./api.js";
 import { t } from "./i18n.js";
 import { announceChange } from "./tabs.js";
 
@@ -96,9 +96,9 @@ export function noteChat(chat) {
 	take([chat]);
 }
 
-/** @param {string | null} assistantId @param {string} key of idempotency @returns {Promise<Chat>} */
-export async function createChat(assistantId, key = newKey()) {
-	const chat = await post("chats/", assistantId ? { assistant_id: assistantId } : {}, { key });
+/** Ask a question in a new chat, which is there only if the question is taken. @param {string} assistantId @param {{ content: string, file_ids: string[] }} question @param {string} key of idempotency @returns {Promise<Chat>} */
+export async function createChat(assistantId, question, key) {
+	const chat = await post("chats/", { assistant_id: assistantId, question }, { key });
 	take([chat]);
 	announceChange("chats");
 	return chat;

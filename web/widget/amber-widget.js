@@ -123,14 +123,12 @@
 		return kept.chat;
 	}
 
-	/* Post a question, after the files that it is about; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
+	/* Post a question with the files that it is about; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
 	async function ask(content, files) {
 		const key = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
 		const post = async () => {
 			const chat = await chatId();
-			const say = (body, once) => call("POST", `chats/${chat}/messages/`, body, { "Idempotency-Key": once });
-			for (const { id } of files) await say({ role: "file", file_id: id }, id + chat);
-			return say({ content }, key);
+			return call("POST", `chats/${chat}/messages/`, { content, file_ids: files.map(({ id }) => id) }, { "Idempotency-Key": key });
 		};
 		try {
 			return await post();
@@ -380,14 +378,15 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		async function submit() {
 			const content = input.value.trim();
-			if (!content || !stopper.hidden) return;
+			if ((!content && !chips.firstChild) || !stopper.hidden) return;
 			busy(true);
 			if (shownList()) restored = restore();
 			await restored;
+			if (!content && !files.length) return busy(false); // none of them could be uploaded
 			for (const note of log.querySelectorAll(".bad, .asks")) note.remove();
 			input.value = "";
 			const about = files;
-			const question = el("div", {}, ...about.flatMap((file) => shownMessage({ file })), said("you", content));
+			const question = el("div", {}, ...about.flatMap((file) => shownMessage({ file })), ...shownMessage({ role: "human", content }));
 			files = [];
 			chips.replaceChildren();
 			log.append(question);
@@ -481,7 +480,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		}
 
 		function shownMessage({ id, role, content, reasoning, citations, file, feedback }, unfolded = new Set()) {
-			if (role === "human") return [said("you", content)];
+			if (role === "human") return content.trim() ? [said("you", content)] : [];
 			if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
 				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations), role === "assistant" ? acts(id, content, feedback) : null)];
 			if (!file) return [];
