@@ -202,21 +202,9 @@ export function Menu({ label, icon = "more", children, items, class: name = "" }
 	const list = useRef(/** @type {HTMLElement | null} */ (null));
 	const shown = items.filter((each) => each !== null);
 	const entries = () => /** @type {HTMLElement[]} */ ([...(list.current?.querySelectorAll("[role^=menuitem]") ?? [])]);
+	usePopup(isOpen, setOpen, button, list);
 	useLayoutEffect(() => {
-		if (!isOpen) return;
-		entries()[0]?.focus({ preventScroll: true });
-		place(/** @type {HTMLElement} */ (list.current), /** @type {HTMLElement} */ (button.current));
-		/** @param {Event} event */
-		const away = (event) => {
-			if (event.target instanceof Node && !list.current?.contains(event.target) && !button.current?.contains(event.target)) setOpen(false);
-		};
-		const scrolled = () => setOpen(false);
-		document.addEventListener("pointerdown", away);
-		addEventListener("resize", scrolled);
-		return () => {
-			document.removeEventListener("pointerdown", away);
-			removeEventListener("resize", scrolled);
-		};
+		if (isOpen) entries()[0]?.focus({ preventScroll: true });
 	}, [isOpen]);
 	const close = () => {
 		setOpen(false);
@@ -262,6 +250,31 @@ export function Menu({ label, icon = "more", children, items, class: name = "" }
 			</div>`
 		}
 	</div>`;
+}
+
+/**
+ * Put what a button opens beside it, and close it when the person does something elsewhere.
+ * @param {boolean} isOpen
+ * @param {(isOpen: boolean) => void} setOpen
+ * @param {{ current: HTMLElement | null }} button
+ * @param {{ current: HTMLElement | null }} popup
+ */
+export function usePopup(isOpen, setOpen, button, popup) {
+	useLayoutEffect(() => {
+		if (!isOpen) return;
+		place(/** @type {HTMLElement} */ (popup.current), /** @type {HTMLElement} */ (button.current));
+		/** @param {Event} event */
+		const away = (event) => {
+			if (event.target instanceof Node && !popup.current?.contains(event.target) && !button.current?.contains(event.target)) setOpen(false);
+		};
+		const resized = () => setOpen(false);
+		document.addEventListener("pointerdown", away);
+		addEventListener("resize", resized);
+		return () => {
+			document.removeEventListener("pointerdown", away);
+			removeEventListener("resize", resized);
+		};
+	}, [isOpen]);
 }
 
 /** Put a list beside its button, inside of the window. @param {HTMLElement} list @param {HTMLElement} button */

@@ -46,7 +46,7 @@ export const words = {
 	"chat.greeting": "Was möchten Sie wissen?", "chat.greeting.named": "Hallo {name}. Was möchten Sie wissen?",
 	"chat.missing.title": "Chat nicht gefunden", "chat.missing.text": "Er wurde gelöscht oder gehört jemand anderem.",
 	"chat.failed": "Der Chat konnte nicht geladen werden.", "chat.showOlder": "Frühere Nachrichten anzeigen",
-	"chat.toEnd": "Zur neuesten Nachricht", "chat.assistant": "Assistent", "chat.choose": "Assistenten wählen",
+	"chat.toEnd": "Zur neuesten Nachricht", "chat.assistant": "Assistent", "chat.choose": "Assistenten wählen", "chat.filter": "Assistenten filtern",
 	"chat.noAssistants": "Sie haben noch keine Assistenten. Legen Sie einen an, oder bitten Sie einen Admin, einen mit Ihnen zu teilen.",
 
 	"composer.label": "Ihre Nachricht", "composer.placeholder": "{name} fragen …", "composer.placeholder.bare": "Etwas fragen …",

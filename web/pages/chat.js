@@ -17,10 +17,14 @@ import { markdown } from "../shared/markdown.js";
 import { Composer } from "../components/composer.js";
 import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
+import { Picker } from "../components/picker.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
 import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
+
+/** More assistants than are chosen from at a glance. */
+const MANY = 12;
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
 export function Page({ params, query }) {
@@ -34,10 +38,8 @@ export function Page({ params, query }) {
 
 /** @param {{ chosen: import("../app/api.js").Assistant | undefined, onChoose: (id: string) => void }} props */
 function AssistantMenu({ chosen, onChoose }) {
-	return html`<${Menu}
-		class="assistant-menu"
-		label=${t("chat.choose")}
-		items=${assistants.value.map((each) => ({ label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }))}
+	const items = assistants.value.map((each) => ({ key: each.id, label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }));
+	return html`<${items.length > MANY ? Picker : Menu} class="assistant-menu" label=${t("chat.choose")} filter=${t("chat.filter")} items=${items}
 	><span class="drop"></span><span class="unseen">${t("chat.assistant")}: </span><span class="assistant-name">${chosen?.name ?? t("chat.choose")}</span><svg class="icon small" viewBox="0 0 24 24" aria-hidden="true"><path d="M6 9l6 6 6-6" /></svg><//>`;
 }
 
