@@ -2,6 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { get, patch, post, remove } from "./api.js";
 import { t } from "./i18n.js";
+import { plainText } from "./plain-text.js";
 import { announceChange } from "./tabs.js";
 
 /** @typedef {import("./api.js").Chat} Chat */
@@ -21,12 +22,7 @@ export const chats = computed(() =>
 );
 export const hasOlder = computed(() => older.value !== null);
 /** A chat's name for people: it may be the begin of a question in Markdown. @param {{ name: string }} chat */
-export const nameOf = ({ name }) =>
-	name
-		.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-		.replace(/^\s*(#{1,6}|>|[-*+])\s+/, "")
-		.replace(/(\*\*|__|~~|`+)(.+?)\1/g, "$2")
-		.trim() || t("chats.unnamed");
+export const nameOf = ({ name }) => plainText(name) || t("chats.unnamed");
 
 /** @param {string} id */
 export const chatOf = (id) => known.value.get(id);
