@@ -37,6 +37,24 @@ def test_whoever_asks_for_no_language_gets_the_installations(operator, settings,
     assert page["Content-Language"] == "zh-hans"
 
 
+def test_operators_pages_are_not_german_by_halves(operator, settings):
+    settings.AMBER_LANGUAGE = "de"
+    page = operator.get("/admin/", headers={"Accept-Language": "de"})
+    assert page["Content-Language"] == "en"
+
+
+@pytest.mark.parametrize(("asked", "said"), [("de-AT", "E-Mail"), ("en", "email"), ("", "E-Mail")])
+def test_signing_in_is_answered_in_german(db, settings, asked, said):
+    settings.AMBER_LANGUAGE = "de"
+    answer = Client().post(
+        "/_allauth/browser/v1/auth/login",
+        {"email": "nobody", "password": "x"},
+        content_type="application/json",
+        HTTP_ACCEPT_LANGUAGE=asked,
+    )
+    assert said in answer.json()["errors"][0]["message"]
+
+
 def test_the_sign_in_page_is_chinese(db):
     text = Client().get("/identity/sign-in", headers=CHINESE).content.decode()
     assert "<h1>登录</h1>" in text
