@@ -78,7 +78,20 @@ export function wordsOf(error) {
 	if (error.code === "sign_up_closed") return t("error.signUpClosed");
 	if (error.code === "rate_limited" && error.retryAfter) return t("error.rateLimited", { count: Math.ceil(error.retryAfter) });
 	if (error.code === "other" && error.status >= 500) return t("error.server");
+	const wrong = error.code === "invalid" ? Object.keys(error.fields).map((name) => fieldWords(error, name)) : [];
+	if (wrong.length) return t("error.fields", { wrong: [...new Set(wrong)].join(" ") });
 	return codeWords(error);
+}
+
+/** What is wrong with a field, in the person's language where its code has words; else what the server said. @param {ApiError} error @param {string} name */
+export function fieldWords({ fields, fieldCodes }, name) {
+	const words = fields[name].map((said, i) => {
+		const key = `field.${fieldCodes[name]?.[i]}`;
+		const limit = /\d[\d,]*(?:\.\d+)?/.exec(said)?.[0].replaceAll(",", "");
+		const own = isKey(key) ? t(key, limit ? { limit: Number(limit) } : {}) : said;
+		return own.includes("{limit}") ? said : own;
+	});
+	return words.join(" ");
 }
 
 /** What a code of docs/errors.md means, in the person's language; of one without words, what the server said. @param {{ code: string, message: string }} error */

@@ -180,6 +180,16 @@ export const words = {
 	"error.server": "Something went wrong. Try again in a moment.",
 	"error.rateLimited": { one: "Too many requests. Try again in {count} second.", other: "Too many requests. Try again in {count} seconds." },
 	"error.signUpClosed": "You need an invitation to sign up with this email address.",
+	"error.fields": "Check what you entered: {wrong}", "field.required": "Fill in this field.",
+	"field.blank": "Fill in this field.", "field.null": "Fill in this field.", "field.empty": "Choose at least one.",
+	"field.max_length": "At most {limit} characters are possible.",
+	"field.min_length": "At least {limit} characters are needed.", "field.max_value": "At most {limit} is possible.",
+	"field.min_value": "At least {limit} is needed.", "field.max_digits": "This number has too many digits.",
+	"field.max_whole_digits": "This number is too large.",
+	"field.max_decimal_places": "This number has too many decimal places.",
+	"field.invalid_choice": "Choose one of the options.", "field.unique": "This is already taken.",
+	"field.in_past": "Choose a time in the future.", "field.not_https": "The address must begin with https://.",
+	"field.overlap": "The overlap must be smaller than the chunks.",
 
 	// By the codes of docs/errors.md. English keeps the server's own words where they say more.
 	"error.code.provider_unavailable": "The model is not available right now. Try again in a moment.",

@@ -130,6 +130,12 @@ export const words = {
 
 	"error.network": "无法连接。网络是否正常？", "error.server": "{platform} 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
+	"error.fields": "请检查您填写的内容：{wrong}", "field.required": "请填写此项。", "field.blank": "请填写此项。", "field.null": "请填写此项。",
+	"field.empty": "请至少选择一项。", "field.max_length": "最多 {limit} 个字符。", "field.min_length": "至少需要 {limit} 个字符。",
+	"field.max_value": "最大为 {limit}。", "field.min_value": "最小为 {limit}。", "field.max_digits": "数字位数过多。",
+	"field.max_whole_digits": "数字过大。", "field.max_decimal_places": "小数位数过多。", "field.invalid_choice": "请选择其中一项。",
+	"field.unique": "已存在，请换一个。", "field.in_past": "请选择将来的时间。", "field.not_https": "地址必须以 https:// 开头。",
+	"field.overlap": "重叠部分必须小于片段。",
 
 	"error.code.provider_unavailable": "模型暂时不可用，请稍后重试。", "error.code.provider_rate_limited": "模型当前过于繁忙，请稍后重试。",
 	"error.code.provider_timeout": "模型没有及时回应。", "error.code.provider_lost": "回答中途与模型的连接断开了。",
