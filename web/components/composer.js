@@ -5,6 +5,7 @@ import { Attachments } from "../app/attachments.js";
 import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
+import { plainText } from "../app/plain-text.js";
 import { keep, recall } from "../app/storage.js";
 import { focusComposer, hasDrawnKeyboard, Icon, IconButton, isSending, note, wordsOf } from "./ui.js";
 
@@ -133,7 +134,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 			html`<ul class="mentions" role="listbox" id="mentions" aria-label=${t("composer.mention")}>
 				${found.map(
 					(each, i) => html`<li key=${each.id} id=${`mention-${i}`} role="option" aria-selected=${i === mention.at} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), choose(each))}>
-						<span class="drop"></span>${each.name}<span class="dim">${each.description}</span>
+						<span class="drop"></span>${each.name}<span class="dim">${plainText(each.description ?? "")}</span>
 					</li>`,
 				)}
 			</ul>`

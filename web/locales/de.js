@@ -409,7 +409,7 @@ export const words = {
 
 	"groups.about": "In Gruppen teilen Menschen Assistenten, Bibliotheken und Werkzeuge mit einigen Mitgliedern statt mit allen.",
 	"groups.about.admin": "In Gruppen teilen Menschen Assistenten, Bibliotheken und Werkzeuge mit einigen Mitgliedern statt mit allen. Sie entscheiden, wer darin ist.",
-	"groups.none": "Noch keine Gruppen. Inhaber und Admins legen sie in den Einstellungen an.",
+	"groups.none": "Noch keine Gruppen. Inhaber und Admins legen sie in den Einstellungen an.", "groups.none.admin": "Noch keine Gruppen.",
 	"groups.new": "Neue Gruppe", "groups.members": { one: "{count} Mitglied", other: "{count} Mitglieder" },
 	"groups.mine": "Sie sind Mitglied", "groups.actions": "Aktionen für die Gruppe {name}", "groups.left": "Sie haben „{name}“ verlassen.",
 	"groups.delete.title": "Diese Gruppe löschen?",

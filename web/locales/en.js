@@ -404,7 +404,7 @@ export const words = {
 
 	"groups.about": "Groups let people share assistants, libraries and tools with some members instead of everyone.",
 	"groups.about.admin": "Groups let people share assistants, libraries and tools with some members instead of everyone. You decide who is in them.",
-	"groups.none": "No groups yet. Owners and admins create them in the settings.",
+	"groups.none": "No groups yet. Owners and admins create them in the settings.", "groups.none.admin": "No groups yet.",
 	"groups.new": "New group", "groups.members": { one: "{count} member", other: "{count} members" },
 	"groups.mine": "you are a member", "groups.actions": "Actions for the group {name}", "groups.left": "You left “{name}”.",
 	"groups.delete.title": "Delete this group?",

@@ -284,7 +284,7 @@ export const words = {
 
 	"groups.about": "助手、资料库和工具可以只与群组共享，而不与所有人共享。",
 	"groups.about.admin": "助手、资料库和工具可以只与群组共享，而不与所有人共享。群组成员由您决定。",
-	"groups.none": "还没有群组。所有者和管理员可在设置中创建。", "groups.new": "新建群组",
+	"groups.none": "还没有群组。所有者和管理员可在设置中创建。", "groups.none.admin": "还没有群组。", "groups.new": "新建群组",
 	"groups.members": { other: "{count} 名成员" }, "groups.mine": "您在其中", "groups.actions": "群组“{name}”的操作",
 	"groups.left": "您已退出“{name}”。", "groups.delete.title": "删除此群组？",
 	"groups.delete.text": "与“{name}”共享的内容将不再对其成员开放，除非他们另有权限。",

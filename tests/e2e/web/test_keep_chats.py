@@ -66,10 +66,11 @@ def test_half_of_the_side_bar_of_a_laptop_is_for_chats(visit):
     box = here.page.locator(".sidebar-scroll")
     box.wait_for()
     assert box.evaluate("(box) => box.clientHeight") > 400
-    here.link("Settings").click()
-    tabs = here.page.locator(".parts-nav a")
-    tabs.last.wait_for()
-    assert len({each.bounding_box()["y"] for each in tabs.all()}) == 1
+    for language in ("en", "de"):
+        here = visit(locale=language).open("/settings")
+        tabs = here.page.locator(".parts-nav a")
+        tabs.last.wait_for()
+        assert len({each.bounding_box()["y"] for each in tabs.all()}) == 1, language
 
 
 def test_search_finds_words_in_english_and_chinese(visit, person):

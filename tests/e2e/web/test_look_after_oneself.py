@@ -73,6 +73,21 @@ def test_what_is_wrong_with_a_field_is_said_in_the_readers_language(
     assert box.get_attribute("aria-invalid") == "true"
 
 
+def test_what_can_be_done_with_a_memory_stands_beside_it_on_a_phone(visit, person, organization):
+    person.post("memories/", {"content": "Paula sails."})
+    here = visit(locale="de", viewport={"width": 390, "height": 844}).open("/memories")
+    row = here.page.locator(".list-row", has_text="Paula sails.")
+    places = [row.locator("button").nth(n).bounding_box() for n in (0, 1)]
+    assert abs(places[0]["y"] - places[1]["y"]) < places[0]["height"]
+
+
+def test_an_address_that_leads_nowhere_is_told_on_a_page(visit):
+    here = visit().open("/nowhere")
+    here.page.get_by_role("heading", name="Page not found").wait_for()
+    here.link("Start a new chat").click()
+    here.composer.wait_for()
+
+
 def test_what_is_forgotten_leaves_a_list_that_was_loaded_on(visit, person, organization):
     for number in range(52):
         person.post("memories/", {"content": f"Shelf {number} holds resin {number}."})
