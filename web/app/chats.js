@@ -72,10 +72,13 @@ async function loadPage(address) {
 
 /** Look for what is new, without forgetting the older pages and the other list. What is gone from the newest page goes. */
 export async function refreshChats() {
+	const before = known.value;
 	const { page, rows } = await newest();
 	const oldest = page.results.at(-1)?.updated_at ?? "";
-	const kept = new Map([...known.value].filter(([, chat]) => Boolean(chat.archived) !== showsArchived.value || (page.next && chat.updated_at < oldest)));
-	for (const chat of rows) kept.set(chat.id, chat);
+	// What came, changed or went while this was read is newer than what was read.
+	const isNewer = (/** @type {string} */ id) => known.value.get(id) !== before.get(id);
+	const kept = new Map([...known.value].filter(([id, chat]) => isNewer(id) || Boolean(chat.archived) !== showsArchived.value || (page.next && chat.updated_at < oldest)));
+	for (const chat of rows) if (!isNewer(chat.id)) kept.set(chat.id, chat);
 	known.value = kept;
 	if (!page.next) older.value = null;
 }
