@@ -76,7 +76,8 @@ AMBER_NAME = env.line("AMBER_NAME", "Amber", most_chars=40)
 AMBER_LOGO = env.logo("AMBER_LOGO")
 AMBER_COLOR = env.colour("AMBER_COLOR")
 AMBER_PALETTE = palette(AMBER_COLOR or "#a34e06")  # without one, that of web/styles/1-tokens.css
-AMBER_LANGUAGE = env.choice("AMBER_LANGUAGE", "en", ("en", "de", "zh-hans"))
+MAIL_LANGUAGES = ("en", "de", "zh-hans")
+AMBER_LANGUAGE = env.choice("AMBER_LANGUAGE", "en", MAIL_LANGUAGES)
 
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)

