@@ -4,6 +4,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from accounts.models import Language
+
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
 
 
@@ -41,6 +43,10 @@ def test_operators_pages_are_not_german_by_halves(operator, settings):
     settings.AMBER_LANGUAGE = "de"
     page = operator.get("/admin/", headers={"Accept-Language": "de"})
     assert page["Content-Language"] == "en"
+
+
+def test_people_choose_among_the_languages_of_mails(settings):
+    assert set(Language.values) == set(settings.MAIL_LANGUAGES)
 
 
 @pytest.mark.parametrize(("asked", "said"), [("de-AT", "E-Mail"), ("en", "email"), ("", "E-Mail")])
