@@ -17,7 +17,7 @@ from accounts.models import Grant, GrantQuerySet, Group, GroupMember, Membership
 from accounts.principal import Actor
 from amber.lib.database.rows import save_changes
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Conflict
+from amber.lib.errors import Conflict, FieldText
 
 
 def create_group(organization_id: UUID, *, name: str, by: Actor, description: str = "") -> Group:
@@ -173,4 +173,4 @@ def _record_grant(by: Actor, action: AuditAction, grant: Grant, more: Detail | N
 
 def _name_conflict(name: str) -> Conflict:
     text = f"A group of the organization is already called “{name}”."
-    return Conflict(text, fields={"name": [text]})
+    return Conflict(text, fields={"name": [FieldText(text, "unique")]})

@@ -114,6 +114,7 @@ class UserManager(BaseUserManager["User"]):
 
 class Language(models.TextChoices):
     ENGLISH = "en", "English"
+    GERMAN = "de", "Deutsch"
     CHINESE = "zh-hans", "简体中文"
 
 

@@ -14,7 +14,7 @@ from tools.api.connect_views import ConnectedView
 
 handler400 = "amber.lib.rest.api.handler400"
 handler403 = "amber.lib.rest.api.handler403"
-handler404 = "amber.lib.rest.api.handler404"
+handler404 = "amber.web.page.handler404"
 handler500 = "amber.lib.rest.api.handler500"
 
 admin.autodiscover()

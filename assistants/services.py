@@ -17,7 +17,7 @@ from accounts.audit_actions import AuditAction
 from accounts.principal import Actor, Principal
 from amber.lib.database.rows import delete_row, save_changes
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Conflict, Forbidden, Invalid
+from amber.lib.errors import Conflict, FieldText, Forbidden, Invalid
 from amber.lib.ids import new_id
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from assistants.scenes.presets import SCENE_PRESETS
@@ -255,4 +255,7 @@ def _conflict(error: IntegrityError) -> Conflict:
     """Return what the broken constraint means; a row deleted meanwhile is a conflict too."""
     diagnosis = getattr(error.__cause__, "diag", None)
     known = _CONFLICTS.get(getattr(diagnosis, "constraint_name", None) or "")
-    return Conflict(known[1], fields={known[0]: [known[1]]}) if known else Conflict()
+    if known is None:
+        return Conflict()
+    field, text = known
+    return Conflict(text, fields={field: [FieldText(text, "unique")]})

@@ -66,16 +66,21 @@ def create_chat(
     principal: Principal,
     *,
     at_most: int | None = None,
+    question: Mapping[str, Any] | None = None,
     claim: IdempotencyRecord | None = None,
     **fields: Any,
 ) -> Chat:
-    """Create a chat. Raises Conflict if the principal has `at_most` chats already."""
+    """Create a chat; with a `question`, the fields of `_post`, also ask it, or create nothing.
+
+    Raises Conflict if the principal has `at_most` chats already, and what `post_message` raises.
+    """
     if at_most is not None:
         said = f"You have reached the limit of {at_most} chats. Delete one first."
         refuse_beyond(Chat, principal, at_most, said=said)
     chat = transcript.new_chat(principal, **fields)
     chat.save(force_insert=True)
-    chat.live_turn_id = None
+    posted = _post(chat, principal, None, None, **question) if question else None
+    chat.live_turn_id = posted.turn.pk if posted and posted.turn else None
     tell_of_chat(chat)
     settle(claim, status=201, answer=chat_wire(chat))
     return chat
@@ -116,12 +121,13 @@ def post_message(
     content: str = "",
     assistant: Assistant | None = None,
     file: File | None = None,
+    files: Sequence[File] = (),
     parent: ChatMessage | None = None,
     claim: IdempotencyRecord | None = None,
 ) -> PostResult:
     """Append a message to a chat that the principal sees; a question also starts its turn.
 
-    Without `parent` it goes to the end of the active branch. Raises Missing, and as all functions
+    Without `parent` it goes to the end of the active branch, after the `files` that it is about. Raises Missing, and as all functions
     here that start turns Conflict (turn_in_progress), Invalid (no_assistant) and RateLimited
     (budget_exceeded).
     """
@@ -137,27 +143,22 @@ def post_message(
         raise in_progress(live)
     if parent is None:
         parent = _end_of_branch(chat, live)
-    asked = (assistant or _assistant_of_chat(chat, principal)) if policy.starts_turn else None
-    turn = None
-    with in_one_trip():
-        message = transcript.append(
-            chat,
-            parent,
-            role=role,
-            content=content,
-            file=file,
-            assistant=_author(role, assistant),
-            turn_id=new_id() if policy.starts_turn else None,
-        )
-        if policy.starts_turn:
-            turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
-            chat.name = chat.name or name_by(message)
-        elif live is not None and live.tip_id == message.parent_id:
-            Turn.objects.filter(pk=live.pk).update(tip=message)
-        transcript.move_leaf(chat, message)
-    if turn is None:
+    posted = _post(
+        chat,
+        principal,
+        live,
+        parent,
+        role=role,
+        content=content,
+        assistant=assistant,
+        file=file,
+        files=files,
+    )
+    if posted.turn is None:
         tell_of_chat(chat)
-    return _post_result(message, turn, claim)
+    if claim is not None:
+        settle(claim, status=201, answer=posted.wire())
+    return posted
 
 
 @transaction.atomic(durable=True)
@@ -176,7 +177,7 @@ def edit_message(
     policy = POSTED_ROLES.get(message.role)
     if policy is None:
         raise Invalid(code="role_not_allowed")
-    if policy.needs_content and not content.strip():
+    if policy.needs_content and not content.strip() and not _is_about_file(message):
         raise Invalid(fields={"content": ["Messages with this role must have text."]})
     chat = lock_idle_chat(message.chat_id)
     edited = transcript.append(
@@ -301,6 +302,51 @@ def cancel_turn(turn: Turn) -> Turn:
 
 
 # -- Private: inside the caller's transaction ------------------------------------------------------
+
+
+def _post(
+    chat: Chat,
+    principal: Principal,
+    live: Turn | None,
+    parent: ChatMessage | None,
+    *,
+    role: str,
+    content: str,
+    assistant: Assistant | None = None,
+    file: File | None = None,
+    files: Sequence[File] = (),
+) -> PostResult:
+    """Write the message under `parent`, after the files it is about; start the turn of a question."""
+    is_asked = POSTED_ROLES[role].starts_turn
+    asked = (assistant or _assistant_of_chat(chat, principal)) if is_asked else None
+    turn = None
+    with in_one_trip():
+        for each in files:
+            parent = transcript.append(chat, parent, role=MessageRole.FILE, file=each)
+            transcript.move_leaf(chat, parent)
+        message = transcript.append(
+            chat,
+            parent,
+            role=role,
+            content=content,
+            file=file,
+            assistant=_author(role, assistant),
+            turn_id=new_id() if is_asked else None,
+        )
+        if is_asked:
+            turn = _start_turn(chat, principal, message, asked, turn_id=message.turn_id)
+            chat.name = chat.name or name_by(message, files)
+        elif live is not None and live.tip_id == message.parent_id:
+            Turn.objects.filter(pk=live.pk).update(tip=message)
+        transcript.move_leaf(chat, message)
+    return PostResult(message, turn)
+
+
+def _is_about_file(message: ChatMessage) -> bool:
+    """Return whether this is a question that a person's file stands before: it needs no words."""
+    before = message.parent
+    is_file = before is not None and before.role == MessageRole.FILE and not before.tool_call
+    return is_file and message.role in ASKING_ROLES
 
 
 def _post_result(

@@ -20,7 +20,7 @@ from accounts.principal import Actor, Principal
 from accounts.tenancy.idempotency import settle
 from accounts.tenant_rows import Right
 from amber.lib.database.tenant import for_whole_organization
-from amber.lib.errors import Conflict, Forbidden, Invalid
+from amber.lib.errors import Conflict, FieldText, Forbidden, Invalid
 from libraries.ingestion import switching
 from libraries.ingestion.endings import QUEUED_ANEW, stop_documents
 from libraries.models import Document, DocumentStage, DocumentStatus, Library, LibraryGrant
@@ -173,10 +173,10 @@ def _check_sizes(library: Library, model: EmbeddingModel) -> None:
     """Raise Invalid unless the model reads such chunks and the overlap is smaller than they are."""
     if library.chunk_tokens > model.max_input_tokens:
         text = f"{model.alias} reads at most {model.max_input_tokens:,} tokens."
-        raise Invalid(text, fields={"chunk_tokens": [text]})
+        raise Invalid(text, fields={"chunk_tokens": [FieldText(text, "max_value")]})
     if library.overlap_tokens >= library.chunk_tokens:
         text = "The overlap must be smaller than the chunks."
-        raise Invalid(text, fields={"overlap_tokens": [text]})
+        raise Invalid(text, fields={"overlap_tokens": [FieldText(text, "overlap")]})
 
 
 def _replace_default(library: Library) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts.models import IdempotencyRecord
 from accounts.tenancy.idempotency import settle
-from amber.lib.errors import Conflict, Invalid, Missing
+from amber.lib.errors import Conflict, FieldText, Invalid, Missing
 from memory.facts.fact_matching import fingerprint
 from memory.facts.facts import (
     EmbeddedText,
@@ -64,7 +64,8 @@ def edit_memory(memory: Memory, *, content: str, embedded: EmbeddedText | None =
         assistant_id=memory.assistant_id, content_md5=fingerprint(content)
     )
     if same.exclude(pk=memory.pk).exists():
-        raise Invalid(fields={"content": ["Another memory already says this."]})
+        said = FieldText("Another memory already says this.", "unique")
+        raise Invalid(fields={"content": [said]})
     memory.content = content
     memory.content_md5 = fingerprint(content)
     memory.confidence = 1.0

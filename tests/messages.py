@@ -36,7 +36,17 @@ APPS: Final = (
     *("accounts", "amber", "assistants", "chats", "libraries", "memory"),
     *("operations", "providers", "public_api", "tools"),
 )
-LOCALES: Final = {"zh_Hans": ROOT / "amber" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"}
+LOCALES: Final = {
+    name: ROOT / "amber" / "locale" / name / "LC_MESSAGES" / "django.po"
+    for name in ("zh_Hans", "de")
+}
+MAILED: Final = (
+    *("accounts/mail", "accounts/sign_in"),
+    "accounts/templates/accounts/mail",
+)
+"""What is said to everybody, in mails and on signing in; the other texts are those of operators' pages."""
+FOR_EVERYBODY: Final = {"de"}
+"""The languages into which only that is translated."""
 _ENVIRONMENT: Final = {
     "DJANGO_SETTINGS_MODULE": "amber.settings",
     "DATABASE_URL": "postgresql:///none",
@@ -61,6 +71,13 @@ def texts() -> set[Text]:
     return {text for text in ours | set(_names()) | set(_texts_of_unfold()) if text}
 
 
+def texts_in(locale: str) -> set[Text]:
+    """The texts that stand in the catalogue of this language."""
+    if locale not in FOR_EVERYBODY:
+        return texts()
+    return {text for folder in MAILED for text in _texts_under(ROOT / folder) if text}
+
+
 def catalogue_of(path: Path) -> Catalog:
     with path.open("rb") as file:
         return read_po(file, locale=path.parts[-3])
@@ -82,7 +99,7 @@ def write(path: Path, translated: dict[Text, Text]) -> None:
     catalogue.creation_date = catalogue.revision_date = datetime(
         2026, 11, 23, tzinfo=UTC
     )  # or each run differs
-    for text in texts():
+    for text in texts_in(path.parts[-3]):
         catalogue.add(text, translated.get(text, ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:

@@ -4,6 +4,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from accounts.models import Language
+
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
 
 
@@ -35,6 +37,28 @@ def test_whoever_asks_for_no_language_gets_the_installations(operator, settings,
     settings.AMBER_LANGUAGE = "zh-hans"
     page = operator.get("/admin/", HTTP_ACCEPT_LANGUAGE=asked)
     assert page["Content-Language"] == "zh-hans"
+
+
+def test_operators_pages_are_not_german_by_halves(operator, settings):
+    settings.AMBER_LANGUAGE = "de"
+    page = operator.get("/admin/", headers={"Accept-Language": "de"})
+    assert page["Content-Language"] == "en"
+
+
+def test_people_choose_among_the_languages_of_mails(settings):
+    assert set(Language.values) == set(settings.MAIL_LANGUAGES)
+
+
+@pytest.mark.parametrize(("asked", "said"), [("de-AT", "E-Mail"), ("en", "email"), ("", "E-Mail")])
+def test_signing_in_is_answered_in_german(db, settings, asked, said):
+    settings.AMBER_LANGUAGE = "de"
+    answer = Client().post(
+        "/_allauth/browser/v1/auth/login",
+        {"email": "nobody", "password": "x"},
+        content_type="application/json",
+        HTTP_ACCEPT_LANGUAGE=asked,
+    )
+    assert said in answer.json()["errors"][0]["message"]
 
 
 def test_the_sign_in_page_is_chinese(db):

@@ -140,7 +140,7 @@ class ApiKeyChangesSerializer(serializers.Serializer[Any]):
 
     def validate_expires_at(self, expires_at: Any) -> Any:
         if expires_at is not None and expires_at <= timezone.now():
-            raise serializers.ValidationError("Choose a time in the future.")
+            raise serializers.ValidationError("Choose a time in the future.", code="in_past")
         return expires_at
 
 

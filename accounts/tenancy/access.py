@@ -4,7 +4,7 @@ For models whose visibility to people depends on the caller's organization, user
 (`seen_by_person`) the statement is built once for each role, by the same `visible_to`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -35,6 +35,17 @@ def get_visible(
     if row is None:
         raise Missing
     return row
+
+
+def get_all_visible(model: type[AnyRow], principal: Principal, pks: Sequence[UUID]) -> list[AnyRow]:
+    """Return these rows in the order of their ids: one query, none without ids. Raises Missing."""
+    if not pks:
+        return []
+    rows = model._default_manager.visible_to(principal)  # type: ignore[attr-defined]
+    found: dict[UUID, AnyRow] = rows.in_bulk(pks)
+    if not all(pk in found for pk in pks):
+        raise Missing
+    return [found[pk] for pk in pks]
 
 
 def lock_visible(model: type[AnyRow], principal: Principal, pk: UUID) -> AnyRow:

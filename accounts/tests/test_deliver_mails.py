@@ -166,6 +166,14 @@ def test_a_mail_to_nobody_known_is_in_the_installations_language(settings):
         assert f'<html lang="{spoken}">' in str(message.alternatives[0][0])
 
 
+def test_a_german_reads_german():
+    message = write_message(MailKind.INVITATION, INVITED, to="e@example.com", language="de")
+    assert message.subject == "Einladung zu „Acme“"
+    assert "Alice lädt Sie ein, auf Amber in „Acme“ zu arbeiten." in message.body
+    assert '<html lang="de">' in str(message.alternatives[0][0])
+    assert "Falls die Schaltfläche nicht funktioniert" in str(message.alternatives[0][0])
+
+
 def test_names_are_neither_headers_nor_markup(server):
     evil = 'Acme"\r\nBcc: all@example.com\r\n\r\n<script>alert(1)</script> & <a href="https://evil.example">x'
     invite(organization=evil, inviter="<b>Eve</b>\n\nBcc: x@example.com")

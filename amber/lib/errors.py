@@ -20,6 +20,18 @@ from typing import Any, ClassVar, Final
 
 Fields = Mapping[str, Sequence[str]]
 
+
+class FieldText(str):
+    """Says what is wrong with a field; `code` says what kind of mistake it is, in REST framework's words."""
+
+    code: str
+
+    def __new__(cls, text: str, code: str) -> "FieldText":
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+
 CODES: dict[str, tuple[int, str]] = {
     "invalid": (400, "A field of the request is wrong; `fields` names it."),
     "malformed_json": (400, "The body is not the JSON this endpoint reads."),

@@ -16,6 +16,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from accounts.auth_pages.adapter import proves_addresses
+from amber.lib.rest import api
 from amber.web import page_files
 from amber.web.branding import colours_address, logo_address
 
@@ -24,6 +25,8 @@ PLACES: Final = (
     *("sign-in", "sign-up", "verify-email", "reset-password", "login-error", "invitation", "claim"),
 )
 """How the page's own addresses begin; web/app/routes.js has what is there."""
+FOR_PROGRAMS: Final = ("/api/", "/v1/", "/static/", "/_allauth/", "/.well-known/")
+"""Where nobody looks for a page."""
 
 
 def page_urls() -> list[URLPattern]:
@@ -40,6 +43,18 @@ def show_page(request: HttpRequest) -> HttpResponse:
     document, policy = _document(page_files.publish())
     response = HttpResponse(document, headers={"Cache-Control": "no-cache"})
     response._csp_replace = policy  # type: ignore[attr-defined]
+    return response
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an address that nothing is at: people see the page, which says so, programs the error."""
+    is_visited = request.method in ("GET", "HEAD") and "text/html" in request.headers.get(
+        "Accept", ""
+    )
+    if not is_visited or request.path_info.startswith(FOR_PROGRAMS):
+        return api.handler404(request, exception)
+    response = show_page(request)
+    response.status_code = 404
     return response
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from chats.context.manifest import LEFT_OUT
 from chats.models import ROLE_CHOICES
 
 
@@ -68,7 +69,10 @@ class ScenePart(serializers.Serializer[Any]):
 
 class LeftOutPart(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(["block", "tool", "file", "messages", "earlier messages"])
-    reason = serializers.CharField()
+    code = serializers.ChoiceField(
+        sorted(LEFT_OUT), required=False, help_text="Why; earlier releases recorded none."
+    )
+    reason = serializers.CharField(help_text="Why, in words.")
     id = serializers.UUIDField(required=False)
     name = serializers.CharField(required=False)
     count = serializers.IntegerField(required=False)

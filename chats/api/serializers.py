@@ -23,6 +23,7 @@ from engine.messages import MessageRole
 MAX_TRY_MESSAGES = 200
 MAX_DECISIONS = 1_000
 """The most decisions in one request: more than the calls that a turn can wait for."""
+MAX_QUESTION_FILES = 100
 MAX_EXPORTED_MESSAGES = 20_000
 """In one chat that is imported in Amber's form."""
 
@@ -57,9 +58,40 @@ class ChatInput(_ChatFields):
     pinned_scene_id = serializers.UUIDField(required=False, allow_null=True)
 
 
+class FileIdsField(BoundedListField):
+    """The files that a question is about, in their order."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            child=serializers.UUIDField(),
+            required=False,
+            max_length=MAX_QUESTION_FILES,
+            help_text="Files that the question is about: they become messages of role `file` before "
+            "it. A question with files needs no text.",
+            **kwargs,
+        )
+
+
+class QuestionInput(serializers.Serializer[ChatMessage]):
+    content = ContentField(default="", allow_blank=True)
+    file_ids = FileIdsField()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        return check_role_fields({"role": MessageRole.HUMAN, **attrs})
+
+
+class NewChatInput(ChatInput):
+    question = QuestionInput(
+        required=False,
+        help_text="Ask at once: the chat and its first turn are created together, or neither is. "
+        "Follow the turn by the chat's `live_turn_id`.",
+    )
+
+
 class MessageInput(serializers.Serializer[ChatMessage]):
     role = serializers.ChoiceField(ROLE_CHOICES, default=MessageRole.HUMAN)
     content = ContentField(default="", allow_blank=True)
+    file_ids = FileIdsField()
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     file_id = serializers.UUIDField(required=False, allow_null=True)
     parent_id = serializers.UUIDField(required=False, allow_null=True)
@@ -71,7 +103,11 @@ class MessageInput(serializers.Serializer[ChatMessage]):
 def check_role_fields(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message if it has what its role needs. Raises ValidationError."""
     policy = POSTED_ROLES.get(message["role"])
-    if policy is not None and policy.needs_content and not message["content"].strip():
+    has_files = bool(message.get("file_ids"))
+    if has_files and not (policy and policy.starts_turn):
+        raise serializers.ValidationError({"file_ids": ["Only a question can have files."]})
+    is_blank = not message["content"].strip() and not has_files
+    if policy is not None and policy.needs_content and is_blank:
         raise serializers.ValidationError({"content": ["Messages with this role must have text."]})
     if message["role"] == MessageRole.FILE and not message.get("file_id"):
         raise serializers.ValidationError({"file_id": ["A file message needs a file."]})

@@ -15,7 +15,7 @@ from accounts.api.answers import answer_once
 from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import get_visible, missing_first
+from accounts.tenancy.access import get_all_visible, get_visible, missing_first
 from amber.lib.database.replica import may_be_stale
 from amber.lib.errors import Invalid, Missing
 from amber.lib.rest.pages import NewestFirst, limit_of
@@ -33,6 +33,7 @@ from chats.api.serializers import (
     FoundMessagesSerializer,
     MessageInput,
     MessageSerializer,
+    NewChatInput,
     RegenerateInput,
 )
 from chats.messages import search, transcript
@@ -114,15 +115,23 @@ class ChatsView(GenericAPIView[Chat]):
         return self.get_paginated_response([chat_wire(chat) for chat in page or ()])
 
     @extend_schema(
-        request=ChatInput,
+        request=NewChatInput,
         responses={201: ChatSerializer},
         parameters=[IDEMPOTENCY_KEY],
         examples=CHAT_EXAMPLES,
     )
     def post(self, request: Request) -> Response:
-        """Create a chat. Without a name it gets one from its first question."""
+        """Create a chat, and ask its first `question` if there is one.
+
+        Without a name it gets one from its first question.
+        """
         principal = principal_of(request)
-        fields = _chat_fields(principal, validate_body(ChatInput, request))
+        given = validate_body(NewChatInput, request)
+        question = given.pop("question", None)
+        fields = _chat_fields(principal, given)
+        if question is not None:
+            files = get_all_visible(File, principal, question.pop("file_ids", ()))
+            fields["question"] = {**question, "files": files}
         if principal.assistant_id and "assistant" not in fields:
             fields["assistant"] = get_if_named(Assistant, principal, principal.assistant_id)
         return answer_once(
@@ -314,6 +323,7 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
             given = validate_body(MessageInput, request)
         assistant = get_if_named(Assistant, principal, given.get("assistant_id"))
         file = get_if_named(File, principal, given.get("file_id"))
+        files = get_all_visible(File, principal, given.get("file_ids", ()))
         parent_id = given.get("parent_id")
         parent = _message_of(chat_id, principal, parent_id) if parent_id else None
         return answer_posted(
@@ -325,6 +335,7 @@ class MessagesView(Streamable, GenericAPIView[ChatMessage]):
                 content=given["content"],
                 assistant=assistant,
                 file=file,
+                files=files,
                 parent=parent,
                 claim=claim,
             ),

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from chats.context.composition import ComposedRequest, PromptFormat, compose, make_shortener
 from chats.context.findings import RetrievedContext, volatile_of, volatile_texts
@@ -22,11 +22,20 @@ from engine.provider.model import as_json
 from engine.text import tokens
 from engine.tools import MAX_OFFERED_TOOLS, ToolSpec
 from engine.trust import Exposure
-from libraries.models import File
 from memory.models import Memory
 from tools.calling.toolbox import TurnToolbox
 
 FILE_SHORTENED = "It is long: its beginning and the parts that matter to the question went in."
+LEFT_OUT: Final = {
+    "recall_full": "The token budget for recalled parts of the chat was used up.",
+    "unrelated": "What was said earlier shares too little with the question to be recalled.",
+    "too_many": f"At most {MAX_OFFERED_TOOLS} functions are offered.",
+    "unreadable": "It could not be read.",
+    "shortened": FILE_SHORTENED,
+    "no_room": "They do not fit into the model's context window.",
+    "older": "They are older than what is always sent; those that matter were recalled.",
+}
+"""Why something was left out, in words, by the code that clients have their own words for."""
 _TEXTS = frozenset({"system_prompts", "scene"})
 
 
@@ -197,32 +206,25 @@ def _tool(spec: ToolSpec, count: Callable[[str], int]) -> dict[str, Any]:
 def _left_out(used: Ingredients) -> Iterator[dict[str, Any]]:
     """Yield what could have gone in, by kind, and why it did not."""
     for pk in used.found.blocks.left_out:
-        why = "The token budget for recalled parts of the chat was used up."
-        yield {"kind": "block", "id": str(pk), "reason": why}
+        yield _reason("block", "recall_full", id=str(pk))
     if used.found.blocks.is_unrelated:
-        why = "What was said earlier shares too little with the question to be recalled."
-        yield {"kind": "earlier messages", "reason": why}
+        yield _reason("earlier messages", "unrelated")
     for name in used.toolbox.left_out:
-        why = f"At most {MAX_OFFERED_TOOLS} functions are offered."
-        yield {"kind": "tool", "name": name, "reason": why}
-    for file, why in _files_left_out(used):
-        yield {"kind": "file", "id": str(file.pk), "reason": why}
-    if dropped := used.composed.dropped:
-        why = "They do not fit into the model's context window."
-        yield {"kind": "messages", "count": dropped, "reason": why}
-    if used.tail.is_cut:
-        why = "They are older than what is always sent; those that matter were recalled."
-        yield {"kind": "earlier messages", "reason": why}
-
-
-def _files_left_out(used: Ingredients) -> Iterator[tuple[File, str]]:
-    """Yield the posted files that the model did not read, or only in part, and why."""
+        yield _reason("tool", "too_many", name=name)
     shorten = make_shortener(used.tail.messages, used.form)
     for file in filter(None, map(posted_file, used.tail.messages)):
         if file.unreadable:
-            yield file, file.unreadable
+            yield _reason("file", "unreadable", id=str(file.pk)) | {"reason": file.unreadable}
         elif file.text and shorten(file.text) != file.text:
-            yield file, FILE_SHORTENED
+            yield _reason("file", "shortened", id=str(file.pk))
+    if dropped := used.composed.dropped:
+        yield _reason("messages", "no_room", count=dropped)
+    if used.tail.is_cut:
+        yield _reason("earlier messages", "older")
+
+
+def _reason(kind: str, code: str, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, **more, "code": code, "reason": LEFT_OUT[code]}
 
 
 def _cacheable_share(used: Ingredients) -> float:

@@ -237,7 +237,8 @@ def test_a_question_that_was_too_long_does_not_end_the_chat(chat, new_model):
         ("user", "And now?\nWhich time?"),
     ]
     manifest = prepared.manifest()
-    assert manifest["left_out"][0]["count"] == 1
+    left_out = manifest["left_out"][0]
+    assert (left_out["code"], left_out["count"]) == ("no_room", 1)
     turn = Turn.objects.get(chat=chat)
     turn.manifest = manifest
     again = rebuild_messages(turn)
@@ -341,6 +342,15 @@ def test_an_image_asks_for_the_model_that_sees(chat, new_model, picture):
     images = [part["image_url"] for part in parts if part["type"] == "image_url"]
     assert [image["detail"] for image in images] == ["auto"]
     assert images[0]["url"].startswith("data:image/png;base64,")
+
+
+def test_a_picture_without_a_word_is_all_that_the_model_is_asked(chat, new_model, picture):
+    new_model("eyes", vision=True, default_vision=True)
+    say(chat, "", role="file", file=picture)
+    say(chat, "")
+    last: Any = prepare(chat).request.messages[-1]
+    assert last["role"] == "user"
+    assert [part["type"] for part in last["content"]] == ["image_url"]
 
 
 def test_an_image_in_words_for_a_model_that_does_not_see(chat, picture):

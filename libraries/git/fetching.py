@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import urlsplit
 
 from amber.lib.egress import FetchError, FetchLimits, Response, fetch_sync, installation_policy
-from amber.lib.errors import AmberError, Invalid
+from amber.lib.errors import AmberError, FieldText, Invalid
 
 if TYPE_CHECKING:
     from dulwich.client import AbstractHttpGitClient
@@ -58,7 +58,7 @@ def check_git_url(url: str) -> None:
     """Check an address before it is fetched. Raises Invalid, UnsafeAddress; both name `git_url`."""
     host = url.partition("://")[2].partition("/")[0]
     if not url.startswith("https://") or not host:
-        raise Invalid(NOT_HTTPS, fields={"git_url": [NOT_HTTPS]})
+        raise Invalid(NOT_HTTPS, fields={"git_url": [FieldText(NOT_HTTPS, "not_https")]})
     if "@" in host:
         raise Invalid(HAS_PASSWORD, fields={"git_url": [HAS_PASSWORD]})
     try:

@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from pgvector.django import CosineDistance
 
-from amber.lib.errors import Invalid
+from amber.lib.errors import FieldText, Invalid
 from amber.lib.ids import new_id
 from memory.facts.fact_matching import NEAR_SAME, can_be_same, contradicts, fingerprint
 from memory.facts.own_words import adds_nothing
@@ -118,10 +118,10 @@ def check_content(content: str) -> str:
     """Return the text as it is stored. Raises Invalid for none, or too much."""
     content = content.replace("\0", "").strip()
     if not content:
-        raise Invalid(fields={"content": ["A memory must have text."]})
+        raise Invalid(fields={"content": [FieldText("A memory must have text.", "blank")]})
     if len(content) > MAX_CONTENT_CHARS:
         said = f"A memory may have at most {MAX_CONTENT_CHARS:,} characters."
-        raise Invalid(fields={"content": [said]})
+        raise Invalid(fields={"content": [FieldText(said, "max_length")]})
     return content
 
 

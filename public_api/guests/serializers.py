@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from assistants.models import Assistant
-from chats.api.serializers import ContentField, check_role_fields
+from chats.api.serializers import ContentField, FileIdsField, check_role_fields
 from engine.messages import MessageRole
 
 MAX_TOKEN_CHARS = 400
@@ -52,6 +52,7 @@ class GuestMessageInput(serializers.Serializer[Any]):
     content = ContentField(
         default="", allow_blank=True, max_length=settings.AMBER_GUEST_MAX_MESSAGE_CHARS
     )
+    file_ids = FileIdsField()
     file_id = serializers.UUIDField(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

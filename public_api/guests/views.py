@@ -30,7 +30,7 @@ from accounts.sign_in.authentication import (
 )
 from accounts.sign_in.guest_tokens import new_guest_token
 from accounts.sign_in.rates import spend_guest_token
-from accounts.tenancy.access import get_visible, missing_first
+from accounts.tenancy.access import get_all_visible, get_visible, missing_first
 from amber.lib.database.tenant import act_as
 from amber.lib.errors import Missing, NotAuthenticated
 from amber.lib.rest.preferences import PREFER
@@ -192,6 +192,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
             given = validate_body(GuestMessageInput, request)
         file_id = given.get("file_id")
         file = get_visible(File, principal, file_id) if file_id else None
+        files = get_all_visible(File, principal, given.get("file_ids", ()))
         return answer_posted(
             request,
             lambda claim: services.post_message(
@@ -200,6 +201,7 @@ class GuestMessagesView(ForGuests, Streamable, GenericAPIView[ChatMessage]):
                 role=given["role"],
                 content=given["content"],
                 file=file,
+                files=files,
                 claim=claim,
             ),
         )

@@ -39,6 +39,16 @@ def test_a_guest_shows_the_assistant_a_file(guest):
     assert back.headers["Content-Disposition"].startswith("attachment")
 
 
+def test_a_guest_asks_about_a_file_without_a_word(guest):
+    body = {"file_ids": [upload(guest).json()["id"]]}
+    chat = open_chat(guest)
+    answer = post(guest, f"chats/{chat.pk}/messages/", body)
+    assert answer.status_code == 201, answer.content
+    file, question = ChatMessage.objects.order_by("position")
+    assert (file.file_id, question.role) == (File.objects.get().pk, "human")
+    assert answer.json()["turn"]["status"] == "queued"
+
+
 def test_it_is_the_guest_s_and_expires(guest, settings):
     settings.AMBER_GUEST_CHAT_DAYS = 1
     assert upload(guest).status_code == 201
@@ -95,5 +105,5 @@ def test_another_s_file_cannot_be_sent(alice, guest):
     chat = open_chat(guest)
     client_tools = upload(visit(guest.assistant)).json()["id"]
     for file_id in (client_tools, str(new_file(alice).pk)):
-        body = {"role": "file", "file_id": file_id}
-        assert post(guest, f"chats/{chat.pk}/messages/", body).status_code == 404
+        for body in ({"role": "file", "file_id": file_id}, {"file_ids": [file_id]}):
+            assert post(guest, f"chats/{chat.pk}/messages/", body).status_code == 404

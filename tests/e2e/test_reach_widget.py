@@ -136,7 +136,8 @@ def test_who_wants_no_motion_gets_none(visit):
 
 
 @pytest.mark.parametrize(
-    ("locale", "send"), [("zh-CN", "发送"), ("zh-TW", "发送"), ("fr-FR", "Send")]
+    ("locale", "send"),
+    [("zh-CN", "发送"), ("zh-TW", "发送"), ("de-AT", "Senden"), ("fr-FR", "Send")],
 )
 def test_speaks_the_browser_s_language_if_it_can(visit, locale, send):
     expect(visit(locale=locale).button(send)).to_be_visible()

@@ -41,6 +41,8 @@ export class ApiError extends Error {
 		this.code = error?.code ?? (status ? "other" : "network");
 		/** @type {Record<string, string[]>} */
 		this.fields = error?.fields ?? {};
+		/** What kind of mistake each text of `fields` is. @type {Record<string, string[]>} */
+		this.fieldCodes = error?.field_codes ?? {};
 		this.retryable = Boolean(error?.retryable) || status === 0;
 		/** @type {string | undefined} */
 		this.turnId = error?.turn_id;

@@ -53,6 +53,12 @@ export class Attachments {
 		this.all.value = this.all.value.filter((each) => each.key !== key);
 	}
 
+	/** What went with a question that was not taken comes back. @param {import("./api.js").StoredFile[]} files */
+	giveBack(files) {
+		const back = files.map((stored) => ({ key: ++serial, file: new File([], stored.name), share: 1, stored, error: null, abort: new AbortController() }));
+		this.all.value = [...back, ...this.all.value];
+	}
+
 	/** What is attached goes with the question. */
 	take() {
 		const files = this.stored.value;

@@ -1,7 +1,8 @@
 /* The person's chats, newest first: pages, search, and every change of one. */
 import { computed, signal } from "@preact/signals";
-import { get, newKey, patch, post, remove } from "./api.js";
+import { get, patch, post, remove } from "./api.js";
 import { t } from "./i18n.js";
+import { plainText } from "./plain-text.js";
 import { announceChange } from "./tabs.js";
 
 /** @typedef {import("./api.js").Chat} Chat */
@@ -21,12 +22,7 @@ export const chats = computed(() =>
 );
 export const hasOlder = computed(() => older.value !== null);
 /** A chat's name for people: it may be the begin of a question in Markdown. @param {{ name: string }} chat */
-export const nameOf = ({ name }) =>
-	name
-		.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-		.replace(/^\s*(#{1,6}|>|[-*+])\s+/, "")
-		.replace(/(\*\*|__|~~|`+)(.+?)\1/g, "$2")
-		.trim() || t("chats.unnamed");
+export const nameOf = ({ name }) => plainText(name) || t("chats.unnamed");
 
 /** @param {string} id */
 export const chatOf = (id) => known.value.get(id);
@@ -76,10 +72,13 @@ async function loadPage(address) {
 
 /** Look for what is new, without forgetting the older pages and the other list. What is gone from the newest page goes. */
 export async function refreshChats() {
+	const before = known.value;
 	const { page, rows } = await newest();
 	const oldest = page.results.at(-1)?.updated_at ?? "";
-	const kept = new Map([...known.value].filter(([, chat]) => Boolean(chat.archived) !== showsArchived.value || (page.next && chat.updated_at < oldest)));
-	for (const chat of rows) kept.set(chat.id, chat);
+	// What came, changed or went while this was read is newer than what was read.
+	const isNewer = (/** @type {string} */ id) => known.value.get(id) !== before.get(id);
+	const kept = new Map([...known.value].filter(([id, chat]) => isNewer(id) || Boolean(chat.archived) !== showsArchived.value || (page.next && chat.updated_at < oldest)));
+	for (const chat of rows) if (!isNewer(chat.id)) kept.set(chat.id, chat);
 	known.value = kept;
 	if (!page.next) older.value = null;
 }
@@ -96,9 +95,9 @@ export function noteChat(chat) {
 	take([chat]);
 }
 
-/** @param {string | null} assistantId @param {string} key of idempotency @returns {Promise<Chat>} */
-export async function createChat(assistantId, key = newKey()) {
-	const chat = await post("chats/", assistantId ? { assistant_id: assistantId } : {}, { key });
+/** Ask a question in a new chat, which is there only if the question is taken. @param {string} assistantId @param {{ content: string, file_ids: string[] }} question @param {string} key of idempotency @returns {Promise<Chat>} */
+export async function createChat(assistantId, question, key) {
+	const chat = await post("chats/", { assistant_id: assistantId, question }, { key });
 	take([chat]);
 	announceChange("chats");
 	return chat;

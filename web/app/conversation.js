@@ -34,7 +34,7 @@ import { announceChange } from "./tabs.js";
  * @property {boolean} isStopping
  */
 
-/** A question that is on its way to the server. @typedef {{ key: string, content: string, assistantId: string | null, fileIds: string[], files: import("./api.js").StoredFile[], error: ApiError | null }} Pending */
+/** A question that is on its way to the server. @typedef {{ key: string, content: string, assistantId: string | null, fileIds: string[], files: import("./api.js").StoredFile[], error: ApiError | null, refused?: { status: number, code: string, message: string, retryAfter: number } }} Pending */
 
 const PAGE = 50;
 
@@ -161,28 +161,27 @@ export class Conversation {
 		this.failure.value = null;
 		keep(`pending.${this.id}`, pending);
 		try {
-			for (const [i, fileId] of pending.fileIds.entries())
-				await post(`chats/${this.id}/messages/`, { role: "file", file_id: fileId }, { key: `${pending.key}-${i}` });
-			const body = { content: pending.content, ...(pending.assistantId && { assistant_id: pending.assistantId }) };
+			const body = { content: pending.content, file_ids: pending.fileIds, ...(pending.assistantId && { assistant_id: pending.assistantId }) };
 			const posted = await post(`chats/${this.id}/messages/`, body, { key: pending.key });
-			this.asked(posted, pending);
+			this.asked(posted, pending.files);
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
 			this.pending.value = { ...pending, error };
-			// What no server has refused is sent again, over reloads, too.
-			if (error.status) keep(`pending.${this.id}`, null);
+			// After a reload, what found no server is sent again, and what one refused is shown again.
+			const { status, code, message, retryAfter } = error;
+			if (status) keep(`pending.${this.id}`, { ...pending, refused: { status, code, message, retryAfter } });
 			if (error.code === "turn_in_progress" && error.turnId) this.watch(error.turnId, null);
 			this.isStopWanted = false;
 		}
 		if (this.isStopWanted) await this.stop();
 	}
 
-	/** @param {any} posted @param {Pending | null} pending */
-	asked(posted, pending) {
+	/** @param {any} posted @param {import("./api.js").StoredFile[]} given */
+	asked(posted, given) {
 		keep(`pending.${this.id}`, null);
 		batch(() => {
 			this.pending.value = null;
-			const files = (pending?.files ?? []).map((file) => fileMessage(posted.message, file));
+			const files = given.map((file) => fileMessage(posted.message, file));
 			const place = this.messages.value.findIndex((message) => message.id === posted.message.id);
 			if (place < 0) this.messages.value = [...this.messages.value, ...files, posted.message];
 			if (posted.turn) this.watch(posted.turn.id, posted.message.id);
@@ -190,10 +189,20 @@ export class Conversation {
 		announceChange("chat", this.id);
 	}
 
+	/** A chat that was made with its first question. @param {import("./chats.js").Chat} chat @param {string} content @param {import("./api.js").StoredFile[]} files */
+	begin(chat, content, files) {
+		const { active_leaf_id: id, live_turn_id: turnId, created_at } = chat;
+		const question = /** @type {Message} */ (/** @type {unknown} */ ({ id, role: "human", content, turn_id: turnId, created_at, updated_at: created_at, sibling_ids: [id] }));
+		this.state.value = "ready";
+		this.asked({ message: question, turn: { id: turnId } }, files);
+	}
+
 	sendAgainAfterReload() {
-		/** @type {Pending | null} */
-		const pending = recall(`pending.${this.id}`, null);
-		if (pending && !this.pending.value && !this.live.value) this.send(pending);
+		const pending = recall(`pending.${this.id}`, /** @type {Pending | null} */ (null));
+		if (!pending || this.pending.value) return;
+		const { refused } = pending;
+		if (refused) this.pending.value = { ...pending, error: new ApiError(refused.status, refused, refused.retryAfter) };
+		else if (!this.live.value) this.send(pending);
 	}
 
 	/** Give up a question that was not taken; its words go back to whoever asks. */
@@ -407,6 +416,13 @@ export function conversationOf(id) {
 		if (!each.isBusy.peek() && other !== id) open.delete(other);
 	}
 	return found;
+}
+
+/** Show a chat that was made with its first question, and follow its turn. @param {import("./chats.js").Chat} chat @param {string} content @param {import("./api.js").StoredFile[]} files */
+export function beginConversation(chat, content, files) {
+	const begun = new Conversation(chat.id);
+	open.set(chat.id, begun);
+	begun.begin(chat, content, files);
 }
 
 /** @param {string} id of a chat that may be shown, or not */

@@ -61,6 +61,9 @@ export const moment = (at) => (new Date(at).toDateString() === new Date().toDate
 /** @param {number} value @param {Intl.NumberFormatOptions} [how] */
 export const number = (value, how) => new Intl.NumberFormat(region.value, how).format(value);
 
+/** "a, b, and c". @param {string[]} names */
+export const list = (names) => new Intl.ListFormat(locale.value).format(names);
+
 /** @param {number} bytes */
 export function size(bytes) {
 	const [value, unit] = bytes < 1e3 ? [bytes, "byte"] : bytes < 1e6 ? [bytes / 1e3, "kilobyte"] : [bytes / 1e6, "megabyte"];

@@ -1,12 +1,15 @@
 /* Where a person writes: a text, files, and whom to ask; the text is kept for each chat until it is sent. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { assistants } from "../app/assistants.js";
+import { assistantOf, assistants } from "../app/assistants.js";
 import { Attachments } from "../app/attachments.js";
 import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
+import { plainText } from "../app/plain-text.js";
 import { keep, recall } from "../app/storage.js";
 import { focusComposer, hasDrawnKeyboard, Icon, IconButton, isSending, note, wordsOf } from "./ui.js";
+
+/** What was written, and comes back. @typedef {{ text: string, assistantId: string | null, files: import("../app/api.js").StoredFile[] }} Given */
 
 /**
  * @param {object} props
@@ -16,7 +19,7 @@ import { focusComposer, hasDrawnKeyboard, Icon, IconButton, isSending, note, wor
  * @param {boolean} [props.isStopping]
  * @param {() => void} props.onStop
  * @param {(text: string, given: { assistantId: string | null, files: import("../app/api.js").StoredFile[] }) => void} props.onSend
- * @param {{ text: string } | null} [props.given] a text to begin with: one that could not be sent
+ * @param {Given | null} [props.given] what could not be sent
  */
 export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, given }) {
 	const [text, setText] = useState(() => recall(`draft.${draft}`, ""));
@@ -35,8 +38,13 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		setMention(null);
 	}, [draft]);
 	useEffect(() => {
-		if (given) write(given.text);
+		if (!given) return;
+		// In front of what was written meanwhile.
+		write([given.text, text].filter((each) => each.trim()).join("\n\n"));
+		files.giveBack(given.files);
+		setMentioned(assistantOf(given.assistantId) ?? null);
 	}, [given]);
+	useFilesDropped(files, setOver);
 	useLayoutEffect(() => {
 		const element = box.current;
 		if (!element || CSS.supports("field-sizing", "content")) return;
@@ -44,6 +52,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		element.style.height = `${element.scrollHeight}px`;
 	}, [text]);
 
+	const hasFiles = files.all.value.some((each) => !each.error);
 	/** @param {string} next */
 	const write = (next) => {
 		setText(next);
@@ -66,12 +75,12 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	};
 	const send = () => {
 		const content = text.trim() ? text : "";
-		if (!content || isBusy) return;
+		if ((!content && !hasFiles) || isBusy) return;
 		if (!files.isReady.value) return note(t("attach.wait"), true);
 		if (content.length > config.maxMessageChars) return note(t("composer.tooLong", { most: number(config.maxMessageChars) }), true);
-		onSend(content, { assistantId: mentioned?.id ?? null, files: files.take() });
 		write("");
 		setMentioned(null);
+		onSend(content, { assistantId: mentioned?.id ?? null, files: files.take() });
 		focusComposer();
 	};
 	/** @param {KeyboardEvent} event */
@@ -104,17 +113,6 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		event.preventDefault();
 		files.add(pasted);
 	};
-	/** @param {DragEvent} event */
-	const onDrop = (event) => {
-		event.preventDefault();
-		setOver(false);
-		if (event.dataTransfer) files.add(event.dataTransfer.files);
-	};
-	/** @param {DragEvent} event */
-	const onDragOver = (event) => {
-		event.preventDefault();
-		setOver(true);
-	};
 	/** @param {any} event */
 	const onPick = (event) => {
 		files.add(event.currentTarget.files);
@@ -129,7 +127,6 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	return html`<form
 		class=${`composer ${isOver ? "over" : ""}`}
 		onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), send())}
-		onDragOver=${onDragOver} onDragLeave=${() => setOver(false)} onDrop=${onDrop}
 	>
 		${isOver && html`<p class="drop-here">${t("composer.drop")}</p>`}
 		${
@@ -137,7 +134,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 			html`<ul class="mentions" role="listbox" id="mentions" aria-label=${t("composer.mention")}>
 				${found.map(
 					(each, i) => html`<li key=${each.id} id=${`mention-${i}`} role="option" aria-selected=${i === mention.at} onMouseDown=${(/** @type {Event} */ event) => (event.preventDefault(), choose(each))}>
-						<span class="drop"></span>${each.name}<span class="dim">${each.description}</span>
+						<span class="drop"></span>${each.name}<span class="dim">${plainText(each.description ?? "")}</span>
 					</li>`,
 				)}
 			</ul>`
@@ -183,9 +180,34 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 				${
 					isBusy
 						? html`<button type="button" class="send stop" disabled=${isStopping} aria-label=${t("composer.stop")} title=${t("composer.stop")} onClick=${stop}><${Icon} name="stop" /></button>`
-						: html`<button type="submit" class="send" disabled=${!text.trim()} aria-label=${t("composer.send")} title=${t("composer.send")}><${Icon} name="send" /></button>`
+						: html`<button type="submit" class="send" disabled=${!text.trim() && !hasFiles} aria-label=${t("composer.send")} title=${t("composer.send")}><${Icon} name="send" /></button>`
 				}
 			</div>
 		</div>
 	</form>`;
+}
+
+/** Files may be dropped anywhere: where nothing takes them, a browser leaves the page and shows them. @param {Attachments} files @param {(isOver: boolean) => void} setOver */
+function useFilesDropped(files, setOver) {
+	useEffect(() => {
+		const ends = new AbortController();
+		/** @param {string} name @param {(event: DragEvent) => void} act */
+		const on = (name, act) =>
+			document.addEventListener(
+				name,
+				(/** @type {any} */ event) => {
+					if (!event.dataTransfer?.types.includes("Files") || document.querySelector("dialog[open]")) return;
+					event.preventDefault();
+					act(event);
+				},
+				{ signal: ends.signal },
+			);
+		on("dragover", () => setOver(true));
+		on("dragleave", (event) => !event.relatedTarget && setOver(false));
+		on("drop", (event) => {
+			setOver(false);
+			if (event.dataTransfer) files.add(event.dataTransfer.files);
+		});
+		return () => ends.abort();
+	}, [files]);
 }

@@ -1,9 +1,9 @@
 /* Lists that come in pages, from the REST API: loaded, shown, loaded on; and forms for a row. */
 import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
-import { get } from "../app/api.js";
+import { ApiError, get } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
-import { attempt, Button, Failure, Waiting } from "./ui.js";
+import { attempt, Button, Failure, fieldWords, Waiting } from "./ui.js";
 
 /**
  * The rows at this address, so many of them if there are, and the address of those that follow.
@@ -123,7 +123,7 @@ export function Tick({ label, checked, onChecked, hint, ...rest }) {
 }
 
 /** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
-export const complaints = (error) => (name) => /** @type {any} */ (error)?.fields?.[name]?.join(" ");
+export const complaints = (error) => (name) => (error instanceof ApiError && error.fields[name] ? fieldWords(error, name) : undefined);
 
 /** A form whose values are kept together, saved by one act. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
 export function useForm(first, act) {

@@ -1,5 +1,6 @@
 /* A found text in which the words of its question are marked. Both stay text: neither is read as HTML. */
 import { html } from "../app/html.js";
+import { plainText } from "../app/plain-text.js";
 
 /** Scripts that put no spaces between words: of their texts each two characters count as a word. */
 const DENSE = "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Hangul}\\p{sc=Thai}ー";
@@ -39,6 +40,17 @@ export function Marked({ text, words }) {
 	}
 	return html`${pieces}${text.slice(end)}`;
 }
+
+/** What a text in Markdown says around the first of these words; its beginning, if they are not in it. @param {string} text @param {Set<string>} words */
+export function around(text, words) {
+	const start = Math.max(0, firstOf(text, words) - 400);
+	const near = plainText(text.slice(start, start + 1_200));
+	const from = Math.max(0, firstOf(near, words) - 40);
+	return (start + from > 0 ? "…" : "") + near.slice(from, from + 140);
+}
+
+/** @param {string} text @param {Set<string>} words */
+const firstOf = (text, words) => placesOf(text, words)[0]?.[0] ?? 0;
 
 /** Where the words stand, in order; neighbours are one place. @param {string} text @param {Set<string>} words */
 function placesOf(text, words) {

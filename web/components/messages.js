@@ -46,14 +46,14 @@ export const Question = memo(
 			${
 				isEdited
 					? html`<${Editor} text=${message.content} onClose=${close} onSend=${(/** @type {string} */ text) => attempt(() => conversation.edit(message.id, text)).then((ok) => ok && setEdited(false))} />`
-					: html`<div class="bubble" dir="auto">${message.content}</div>`
+					: message.content.trim() && html`<div class="bubble" dir="auto">${message.content}</div>`
 			}
 			${
 				!isEdited &&
 				html`<div class="message-actions">
 					<${Siblings} message=${message} conversation=${conversation} />
 					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
-					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />
+					${message.content.trim() && html`<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />`}
 					<time datetime=${message.created_at}>${moment(message.created_at)}</time>
 				</div>`
 			}

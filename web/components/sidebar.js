@@ -10,7 +10,7 @@ import { date, t } from "../app/i18n.js";
 import { current, navigate } from "../app/router.js";
 import { ROUTES } from "../app/routes.js";
 import { me, organizations, signOut, switchOrganization } from "../app/session.js";
-import { Marked, questionWords } from "./marked.js";
+import { around, Marked, questionWords } from "./marked.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Icon, IconButton, Menu, note } from "./ui.js";
 
 /** @typedef {import("../app/chats.js").Chat} Chat */
@@ -205,19 +205,12 @@ function Results({ words, onNavigate }) {
 				<ul>
 					${found.said.map(
 						({ chat, message }) => html`<li key=${message.id} class="hit">
-							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${store.nameOf(chat)}</span><span class="hit-text" dir="auto"><${Marked} text=${around(message.content, words)} words=${sought} /></span><span class="dim">${date(message.created_at)}</span></a>
+							<a href=${`/chats/${chat.id}?message=${message.id}`} onClick=${onNavigate}><span class="hit-name" dir="auto">${store.nameOf(chat)}</span><span class="hit-text" dir="auto"><${Marked} text=${around(message.content, sought)} words=${sought} /></span><span class="dim">${date(message.created_at)}</span></a>
 						</li>`,
 					)}
 				</ul>`
 		}
 	</div>`;
-}
-
-/** The words of the message around the first that was looked for. @param {string} text @param {string} words */
-function around(text, words) {
-	const at = text.toLowerCase().indexOf(words.split(/\s+/)[0].toLowerCase());
-	const from = Math.max(0, at - 40);
-	return (from > 0 ? "…" : "") + text.slice(from, from + 140);
 }
 
 /** @param {{ onAppearance: () => void, onShortcuts: () => void }} props */

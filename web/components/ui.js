@@ -78,7 +78,20 @@ export function wordsOf(error) {
 	if (error.code === "sign_up_closed") return t("error.signUpClosed");
 	if (error.code === "rate_limited" && error.retryAfter) return t("error.rateLimited", { count: Math.ceil(error.retryAfter) });
 	if (error.code === "other" && error.status >= 500) return t("error.server");
+	const wrong = error.code === "invalid" ? Object.keys(error.fields).map((name) => fieldWords(error, name)) : [];
+	if (wrong.length) return t("error.fields", { wrong: [...new Set(wrong)].join(" ") });
 	return codeWords(error);
+}
+
+/** What is wrong with a field, in the person's language where its code has words; else what the server said. @param {ApiError} error @param {string} name */
+export function fieldWords({ fields, fieldCodes }, name) {
+	const words = fields[name].map((said, i) => {
+		const key = `field.${fieldCodes[name]?.[i]}`;
+		const limit = /\d[\d,]*(?:\.\d+)?/.exec(said)?.[0].replaceAll(",", "");
+		const own = isKey(key) ? t(key, limit ? { limit: Number(limit) } : {}) : said;
+		return own.includes("{limit}") ? said : own;
+	});
+	return words.join(" ");
 }
 
 /** What a code of docs/errors.md means, in the person's language; of one without words, what the server said. @param {{ code: string, message: string }} error */
@@ -202,21 +215,9 @@ export function Menu({ label, icon = "more", children, items, class: name = "" }
 	const list = useRef(/** @type {HTMLElement | null} */ (null));
 	const shown = items.filter((each) => each !== null);
 	const entries = () => /** @type {HTMLElement[]} */ ([...(list.current?.querySelectorAll("[role^=menuitem]") ?? [])]);
+	usePopup(isOpen, setOpen, button, list);
 	useLayoutEffect(() => {
-		if (!isOpen) return;
-		entries()[0]?.focus({ preventScroll: true });
-		place(/** @type {HTMLElement} */ (list.current), /** @type {HTMLElement} */ (button.current));
-		/** @param {Event} event */
-		const away = (event) => {
-			if (event.target instanceof Node && !list.current?.contains(event.target) && !button.current?.contains(event.target)) setOpen(false);
-		};
-		const scrolled = () => setOpen(false);
-		document.addEventListener("pointerdown", away);
-		addEventListener("resize", scrolled);
-		return () => {
-			document.removeEventListener("pointerdown", away);
-			removeEventListener("resize", scrolled);
-		};
+		if (isOpen) entries()[0]?.focus({ preventScroll: true });
 	}, [isOpen]);
 	const close = () => {
 		setOpen(false);
@@ -262,6 +263,31 @@ export function Menu({ label, icon = "more", children, items, class: name = "" }
 			</div>`
 		}
 	</div>`;
+}
+
+/**
+ * Put what a button opens beside it, and close it when the person does something elsewhere.
+ * @param {boolean} isOpen
+ * @param {(isOpen: boolean) => void} setOpen
+ * @param {{ current: HTMLElement | null }} button
+ * @param {{ current: HTMLElement | null }} popup
+ */
+export function usePopup(isOpen, setOpen, button, popup) {
+	useLayoutEffect(() => {
+		if (!isOpen) return;
+		place(/** @type {HTMLElement} */ (popup.current), /** @type {HTMLElement} */ (button.current));
+		/** @param {Event} event */
+		const away = (event) => {
+			if (event.target instanceof Node && !popup.current?.contains(event.target) && !button.current?.contains(event.target)) setOpen(false);
+		};
+		const resized = () => setOpen(false);
+		document.addEventListener("pointerdown", away);
+		addEventListener("resize", resized);
+		return () => {
+			document.removeEventListener("pointerdown", away);
+			removeEventListener("resize", resized);
+		};
+	}, [isOpen]);
 }
 
 /** Put a list beside its button, inside of the window. @param {HTMLElement} list @param {HTMLElement} button */

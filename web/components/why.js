@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../app/api.js";
 import { html } from "../app/html.js";
-import { number, t, time } from "../app/i18n.js";
+import { isKey, list, number, t, time } from "../app/i18n.js";
 import { Button, Dialog, Failure, Waiting } from "./ui.js";
 
 /** @param {{ turnId: string, onClose: () => void }} props */
@@ -37,6 +37,30 @@ const None = () => html`<p class="dim">${t("why.none")}</p>`;
 /** @param {{ value: number }} props */
 const Tokens = ({ value }) => html`<span class="tokens">${number(value)}</span>`;
 
+/** The words for a name that Amber uses; of one that is newer than this page, the name. @param {string} kind @param {string} name */
+function nameOf(kind, name) {
+	const key = `why.${kind}.${name.replace(/ /g, "_")}`;
+	return isKey(key) ? t(key) : name.replace(/_/g, " ");
+}
+
+/** What was left out, that of one kind and for one reason together. @param {any[]} all @returns {string[]} */
+function leftOutWords(all) {
+	/** @type {Map<string, any[]>} */
+	const groups = new Map();
+	for (const each of all) {
+		const group = [each.kind, each.code, each.code === "unreadable" ? each.reason : ""].join();
+		groups.set(group, [...(groups.get(group) ?? []), each]);
+	}
+	return [...groups.values()].flatMap((same) => {
+		const [{ code, reason }] = same;
+		const key = `why.left.${code}`;
+		// Earlier releases recorded no code.
+		if (!isKey(key)) return same.map((each) => [each.count, each.name, each.reason].filter(Boolean).join(" · "));
+		const count = same.reduce((sum, each) => sum + (each.count ?? 1), 0);
+		return [t(key, { count, reason, names: list(same.map((each) => each.name ?? "")) })];
+	});
+}
+
 /** @param {{ manifest: any, turn: any }} props */
 function Manifest({ manifest, turn }) {
 	const { tokens, blocks, memories, passages, tools, messages } = manifest;
@@ -53,9 +77,9 @@ function Manifest({ manifest, turn }) {
 		${limit && html`<meter class="meter" min="0" max=${limit} value=${used} aria-label=${t("why.tokensOf", { used, limit })}></meter>`}
 		<table class="plain">
 			<thead><tr><th scope="col">${t("why.part")}</th><th scope="col" class="align-right">${t("why.tokens")}</th></tr></thead>
-			<tbody>${bars.map(([name, value]) => html`<tr key=${name}><th scope="row">${name.replace(/_/g, " ")}</th><td class="align-right"><${Tokens} value=${Number(value)} /></td></tr>`)}</tbody>
+			<tbody>${bars.map(([name, value]) => html`<tr key=${name}><th scope="row">${nameOf("part", name)}</th><td class="align-right"><${Tokens} value=${Number(value)} /></td></tr>`)}</tbody>
 		</table>
-		${manifest.untrusted.length > 0 && html`<p class="dim">${t("why.untrusted", { kinds: manifest.untrusted.join(", ") })}</p>`}
+		${manifest.untrusted.length > 0 && html`<p class="dim">${t("why.untrusted", { kinds: list(manifest.untrusted.map((/** @type {string} */ each) => nameOf("kind", each))) })}</p>`}
 		<${Part} title=${t("why.prompt")} count=${manifest.system_prompts.length}>
 			${manifest.system_prompts.map((/** @type {string} */ prompt) => html`<pre class="prose" tabindex="0" role="group" aria-label=${t("why.prompt")}>${prompt}</pre>`)}
 			${!manifest.system_prompts.length && html`<${None} />`}
@@ -78,7 +102,7 @@ function Manifest({ manifest, turn }) {
 			${tools.length ? html`<ul class="columns">${tools.map((/** @type {any} */ each) => html`<li key=${each.name}><code>${each.name}</code> <span class="dim"><${Tokens} value=${each.tokens} /></span></li>`)}</ul>` : html`<${None} />`}
 		<//>
 		<${Part} title=${t("why.left")} count=${manifest.left_out.length}>
-			${manifest.left_out.length ? html`<ul>${manifest.left_out.map((/** @type {any} */ each) => html`<li>${[each.count, each.kind, each.name].filter(Boolean).join(" ")}: ${each.reason}</li>`)}</ul>` : html`<${None} />`}
+			${manifest.left_out.length ? html`<ul>${leftOutWords(manifest.left_out).map((words) => html`<li key=${words}>${words}</li>`)}</ul>` : html`<${None} />`}
 		<//>
 		<${Request} id=${turn.id} />
 	</div>`;
@@ -93,6 +117,6 @@ function Request({ id }) {
 	if (messages === undefined) return html`<p class="actions"><${Button} onClick=${load}>${t("why.showRequest")}<//></p>`;
 	if (messages === null) return html`<p class="dim">${t("why.requestGone")}</p>`;
 	return html`<${Part} title=${t("why.request")} count=${messages.length} isOpen=${true}>
-		${messages.map((/** @type {any} */ each) => html`<h4>${each.role}</h4><pre class="prose" tabindex="0" role="group" aria-label=${each.role}>${typeof each.content === "string" ? each.content : JSON.stringify(each.content ?? each.tool_calls, null, 2)}</pre>`)}
+		${messages.map((/** @type {any} */ each) => html`<h4>${nameOf("role", each.role)}</h4><pre class="prose" tabindex="0" role="group" aria-label=${nameOf("role", each.role)}>${typeof each.content === "string" ? each.content : JSON.stringify(each.content ?? each.tool_calls, null, 2)}</pre>`)}
 	<//>`;
 }

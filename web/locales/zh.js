@@ -34,7 +34,7 @@ export const words = {
 
 	"chat.new": "新对话", "chat.title": "对话", "chat.log": "对话内容", "chat.suggested": "推荐问题", "chat.greeting": "您想了解什么？", "chat.greeting.named": "{name}，您好。您想了解什么？",
 	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.failed": "无法加载此对话。",
-	"chat.showOlder": "显示更早的消息", "chat.toEnd": "到最新消息", "chat.assistant": "助手", "chat.choose": "选择助手",
+	"chat.showOlder": "显示更早的消息", "chat.toEnd": "到最新消息", "chat.assistant": "助手", "chat.choose": "选择助手", "chat.filter": "筛选助手",
 	"chat.noAssistants": "还没有您可以使用的助手。请先创建一个，或请管理员共享一个。",
 
 	"composer.label": "您的消息", "composer.placeholder": "向{name}提问…", "composer.placeholder.bare": "请提问…",
@@ -80,6 +80,14 @@ export const words = {
 	"why.forgotten": "此后已忘记", "why.untrusted": "其中包含外部文本：{kinds}", "why.fallback": "未使用助手自己的模型：{why}",
 	"why.request": "模型读到的请求", "why.showRequest": "显示请求", "why.requestGone": "无法重建：其组成部分已被删除。", "why.part": "部分",
 	"why.block": "{from} 至 {until}", "why.answerTokens": "回答",
+	"why.part.system": "提示词", "why.part.tools": "工具", "why.part.blocks": "从此对话早先内容中回忆的部分", "why.part.memories": "关于您的记忆",
+	"why.part.passages": "资料库中的段落", "why.part.messages": "此对话的消息", "why.kind.tool_results": "工具结果",
+	"why.kind.files": "文件", "why.kind.passages": "资料库段落", "why.kind.memories": "记忆", "why.kind.earlier_talk": "此对话的早先内容",
+	"why.role.system": "指令", "why.role.user": "您", "why.role.assistant": "助手", "why.role.tool": "工具结果",
+	"why.left.recall_full": { other: "此对话的 {count} 个早先部分：可回忆内容的篇幅已用完。" }, "why.left.unrelated": "更早的消息：与问题关联太少。",
+	"why.left.too_many": "超出可提供给模型的数量的工具：{names}", "why.left.unreadable": "无法读取的文件：{reason}",
+	"why.left.shortened": { other: "{count} 个长文件的大部分内容：只使用了开头和与问题相关的部分。" },
+	"why.left.no_room": { other: "{count} 条消息：超出模型的上下文窗口。" }, "why.left.older": "更早的消息：始终只发送最新的消息，其余的在相关时才会回忆。",
 
 	"shortcuts.title": "键盘快捷键", "shortcuts.help": "此列表", "shortcuts.new": "新对话", "shortcuts.search": "搜索对话",
 	"shortcuts.sidebar": "打开或关闭侧栏", "shortcuts.copy": "复制最后的回答", "shortcuts.stop": "停止回答", "shortcuts.newline": "换行",
@@ -122,6 +130,12 @@ export const words = {
 
 	"error.network": "无法连接。网络是否正常？", "error.server": "{platform} 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
+	"error.fields": "请检查您填写的内容：{wrong}", "field.required": "请填写此项。", "field.blank": "请填写此项。", "field.null": "请填写此项。",
+	"field.empty": "请至少选择一项。", "field.max_length": "最多 {limit} 个字符。", "field.min_length": "至少需要 {limit} 个字符。",
+	"field.max_value": "最大为 {limit}。", "field.min_value": "最小为 {limit}。", "field.max_digits": "数字位数过多。",
+	"field.max_whole_digits": "数字过大。", "field.max_decimal_places": "小数位数过多。", "field.invalid_choice": "请选择其中一项。",
+	"field.unique": "已存在，请换一个。", "field.in_past": "请选择将来的时间。", "field.not_https": "地址必须以 https:// 开头。",
+	"field.overlap": "重叠部分必须小于片段。",
 
 	"error.code.provider_unavailable": "模型暂时不可用，请稍后重试。", "error.code.provider_rate_limited": "模型当前过于繁忙，请稍后重试。",
 	"error.code.provider_timeout": "模型没有及时回应。", "error.code.provider_lost": "回答中途与模型的连接断开了。",
@@ -270,7 +284,7 @@ export const words = {
 
 	"groups.about": "助手、资料库和工具可以只与群组共享，而不与所有人共享。",
 	"groups.about.admin": "助手、资料库和工具可以只与群组共享，而不与所有人共享。群组成员由您决定。",
-	"groups.none": "还没有群组。所有者和管理员可在设置中创建。", "groups.new": "新建群组",
+	"groups.none": "还没有群组。所有者和管理员可在设置中创建。", "groups.none.admin": "还没有群组。", "groups.new": "新建群组",
 	"groups.members": { other: "{count} 名成员" }, "groups.mine": "您在其中", "groups.actions": "群组“{name}”的操作",
 	"groups.left": "您已退出“{name}”。", "groups.delete.title": "删除此群组？",
 	"groups.delete.text": "与“{name}”共享的内容将不再对其成员开放，除非他们另有权限。",

@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import { makeUsual } from "../app/assistants.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
+import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
 import { Listed, useList } from "../components/lists.js";
-import { Button, Field, useTitle } from "../components/ui.js";
+import { Button, Field, Icon, useTitle } from "../components/ui.js";
 
 export function Page() {
 	useTitle(t("assistants.title"));
@@ -19,7 +20,7 @@ export function Page() {
 	return html`<main class="page" id="content" tabindex="-1">
 		<div class="page-head">
 			<h1>${t("assistants.title")}</h1>
-			<a class="button primary" href="/assistants/new">${t("assistants.new")}</a>
+			<a class="button primary" href="/assistants/new"><${Icon} name="add" /><span>${t("assistants.new")}</span></a>
 		</div>
 		<p class="dim">${t("assistants.about")}</p>
 		<div class="form"><${Field} label=${t("assistants.search")} type="search" value=${words} onValue=${setWords} maxlength="200" /></div>
@@ -28,7 +29,7 @@ export function Page() {
 				${list.rows?.map(
 					(each) => html`<li key=${each.id} class="card">
 						<h2 dir="auto">${each.name}</h2>
-						${each.description && html`<p dir="auto">${each.description}</p>`}
+						${each.description && html`<p dir="auto">${plainText(each.description)}</p>`}
 						<p class="dim small">${[each.model && each.model !== "auto" ? each.model : t("assistants.auto"), each.shared && t("shared"), each.public && t("assistants.public")].filter(Boolean).join(" · ")}</p>
 						<p class="buttons">
 							<${Button} kind="primary" onClick=${() => talk(each.id)} aria-label=${`${t("assistants.talk")}: ${each.name}`}>${t("assistants.talk")}<//>

@@ -4,22 +4,27 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { areLoaded, assistantOf, assistants, loadAssistants, makeUsual, usual } from "../app/assistants.js";
 import { ApiError, newKey } from "../app/api.js";
 import { changeChat, createChat, nameOf } from "../app/chats.js";
-import { conversationOf, shown } from "../app/conversation.js";
+import { beginConversation, conversationOf, shown } from "../app/conversation.js";
 import { entriesOf, textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { loadMarkdown } from "../app/markdown.js";
-import { navigate } from "../app/router.js";
+import { current, navigate } from "../app/router.js";
 import { me } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
+import { keep } from "../app/storage.js";
 import { markdown } from "../shared/markdown.js";
 import { Composer } from "../components/composer.js";
 import { Answer, Attachment, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
+import { Picker } from "../components/picker.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
 import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
+
+/** More assistants than are chosen from at a glance. */
+const MANY = 12;
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
 export function Page({ params, query }) {
@@ -33,18 +38,16 @@ export function Page({ params, query }) {
 
 /** @param {{ chosen: import("../app/api.js").Assistant | undefined, onChoose: (id: string) => void }} props */
 function AssistantMenu({ chosen, onChoose }) {
-	return html`<${Menu}
-		class="assistant-menu"
-		label=${t("chat.choose")}
-		items=${assistants.value.map((each) => ({ label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }))}
+	const items = assistants.value.map((each) => ({ key: each.id, label: each.name, isChecked: each.id === chosen?.id, onSelect: () => onChoose(each.id) }));
+	return html`<${items.length > MANY ? Picker : Menu} class="assistant-menu" label=${t("chat.choose")} filter=${t("chat.filter")} items=${items}
 	><span class="drop"></span><span class="unseen">${t("chat.assistant")}: </span><span class="assistant-name">${chosen?.name ?? t("chat.choose")}</span><svg class="icon small" viewBox="0 0 24 24" aria-hidden="true"><path d="M6 9l6 6 6-6" /></svg><//>`;
 }
 
 function NewChat() {
 	const [chosen, setChosen] = useState("");
 	const [isStarting, setStarting] = useState(false);
-	const [given, setGiven] = useState(/** @type {{ text: string } | null} */ (null));
-	const key = useMemo(newKey, []);
+	const [given, setGiven] = useState(/** @type {import("../components/composer.js").Given | null} */ (null));
+	const asking = useRef({ key: "", body: "" });
 	const assistant = assistantOf(chosen) ?? usual();
 	const suggested = assistant?.suggested_questions ?? [];
 	const name = me.value?.name.split(" ")[0];
@@ -59,18 +62,23 @@ function NewChat() {
 		const asked = assistantId ?? (assistantOf(chosen) ?? usual())?.id ?? null;
 		if (!asked) {
 			note(t("composer.noOne"), true);
-			return setGiven({ text });
+			return setGiven({ text, assistantId, files });
 		}
 		setStarting(true);
+		keep("draft.new", text); // until it is taken
+		const question = { content: text, file_ids: files.map((file) => file.id) };
+		const body = JSON.stringify([asked, question]);
+		if (asking.current.body !== body) asking.current = { key: newKey(), body };
 		try {
-			const chat = await createChat(asked, key);
+			const chat = await createChat(asked, question, asking.current.key);
+			keep("draft.new", null);
 			makeUsual(asked);
-			attempt(() => conversationOf(chat.id).ask(text, { files }));
-			navigate(`/chats/${chat.id}`, { isQuiet: true });
+			beginConversation(chat, text, files);
+			if (current.value.path === "/") navigate(`/chats/${chat.id}`, { isQuiet: true });
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
 			note(wordsOf(error), true);
-			setGiven({ text });
+			setGiven({ text, assistantId, files });
 			setStarting(false);
 		}
 	};
@@ -99,7 +107,7 @@ function OldChat({ id, message }) {
 	const [passage, setPassage] = useState(/** @type {any} */ (null));
 	const [why, setWhy] = useState("");
 	const [isRenamed, setRenamed] = useState(false);
-	const [given, setGiven] = useState(/** @type {{ text: string } | null} */ (null));
+	const [given, setGiven] = useState(/** @type {import("../components/composer.js").Given | null} */ (null));
 	const around = useMemo(() => ({ conversation, onCite: setPassage, onWhy: setWhy }), [conversation]);
 	const entries = useStable(useComputed(() => entriesOf(conversation.messages.value, conversation.live.value)).value);
 	const draw = useMemo(
@@ -142,8 +150,8 @@ function OldChat({ id, message }) {
 	const { pending, failure } = conversation;
 	const assistant = assistantOf(chat?.assistant_id);
 	const withdraw = () => {
-		const text = conversation.withdraw()?.content;
-		if (text) setGiven({ text });
+		const pending = conversation.withdraw();
+		if (pending) setGiven({ text: pending.content, assistantId: pending.assistantId, files: pending.files });
 	};
 	return html`<main class="chat" id="content" tabindex="-1">
 		<header class="chat-head">
@@ -174,7 +182,7 @@ function OldChat({ id, message }) {
 /** A question that the server has not confirmed. @param {{ pending: import("../app/conversation.js").Pending, onAgain: () => void, onEdit: () => void }} props */
 const Unsent = ({ pending, onAgain, onEdit }) => html`<article class="question unsent" aria-label=${t("message.you")} tabindex="-1">
 	${pending.files.length > 0 && html`<div class="files">${pending.files.map((file) => html`<${Attachment} key=${file.id} message=${/** @type {any} */ ({ file })} />`)}</div>`}
-	<div class="bubble" dir="auto">${pending.content}</div>
+	${pending.content && html`<div class="bubble" dir="auto">${pending.content}</div>`}
 	${
 		pending.error &&
 		html`<div class="failure" role="alert">

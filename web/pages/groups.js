@@ -22,7 +22,7 @@ export function Groups() {
 	const end = (group) => attempt(async () => (await remove(`groups/${group.id}/`), note(t("deleted", { name: group.name })), list.refresh()));
 	if (me.value?.organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
 	return html`<p class="dim">${t(isAdmin() ? "groups.about.admin" : "groups.about")}</p>
-		<${Listed} list=${list} empty=${t("groups.none")}>
+		<${Listed} list=${list} empty=${t(isAdmin() ? "groups.none.admin" : "groups.none")}>
 			<ul class="rows">
 				${list.rows?.map(
 					(group) => html`<li key=${group.id} class="list-row">

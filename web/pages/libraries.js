@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { post } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
+import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
 import { complaints, Listed, useList } from "../components/lists.js";
 import { Button, Dialog, Failure, Field, useTitle } from "../components/ui.js";
@@ -22,7 +23,7 @@ export function Page() {
 				${list.rows?.map(
 					(library) => html`<li key=${library.id} class="card">
 						<h2><a href=${`/libraries/${library.id}`} dir="auto">${library.name}</a></h2>
-						${library.description && html`<p dir="auto">${library.description}</p>`}
+						${library.description && html`<p dir="auto">${plainText(library.description)}</p>`}
 						<p class="dim small">${t("libraries.chunks", { count: library.chunk_count })}${library.shared ? ` · ${t("shared")}` : ""}${library.default ? ` · ${t("libraries.default")}` : ""}</p>
 					</li>`,
 				)}

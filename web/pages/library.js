@@ -4,6 +4,7 @@ import { announce } from "../app/announce.js";
 import { patch, post, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
+import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
 import { clearUploads, filesOf, STAGES, sendAgain, sendFiles, uploads } from "../app/uploads.js";
 import { GroupShares } from "../components/group-shares.js";
@@ -140,7 +141,7 @@ function FoundPassage({ passage, words, libraryId }) {
 	return html`<li class="found">
 		<h3><a href=${`/libraries/${libraryId}/documents/${passage.document.id}`} dir="auto">${passage.document.path ?? passage.document.name}</a></h3>
 		<p class="dim small">${[passage.heading, passage.page && t("answer.page", { page: passage.page })].filter(Boolean).join(" · ")}</p>
-		<blockquote dir="auto"><${Marked} text=${passage.content} words=${words} /></blockquote>
+		<blockquote dir="auto"><${Marked} text=${plainText(passage.content)} words=${words} /></blockquote>
 		<p class="why"><meter min="0" max="100" value=${percent} aria-label=${t("search.relevance")}></meter> <span>${t("search.relevanceOf", { percent: number(passage.relevance, { style: "percent" }) })}</span><span>${ranks.join(" · ")}</span></p>
 	</li>`;
 }

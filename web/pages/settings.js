@@ -48,7 +48,7 @@ function Profile() {
 		<${Field} label=${t("signIn.email")} value=${me.value?.email ?? ""} onValue=${() => {}} readonly />
 		<${Field} label=${t("name")} ...${form.field("name")} autocomplete="name" />
 		<${Choice} label=${t("settings.zone")} value=${form.given.time_zone} onValue=${form.set("time_zone")} options=${[["UTC", "UTC"], ...(form.given.time_zone && !zones.includes(form.given.time_zone) && form.given.time_zone !== "UTC" ? [[form.given.time_zone, form.given.time_zone]] : []), ...zones.filter((zone) => zone !== "UTC").map((zone) => [zone, zone])]} />
-		<${Choice} label=${t("settings.mailLanguage")} value=${form.given.language} onValue=${form.set("language")} options=${[["", t("settings.mailLanguage.usual")], ["en", "English"], ["zh-hans", "简体中文"]]} />
+		<${Choice} label=${t("settings.mailLanguage")} value=${form.given.language} onValue=${form.set("language")} options=${[["", t("settings.mailLanguage.usual")], ["en", "English"], ["de", "Deutsch"], ["zh-hans", "简体中文"]]} />
 		<${Tick} label=${t("settings.notices")} hint=${t("settings.notices.hint")} checked=${form.given.mail_notices} onChecked=${form.set("mail_notices")} />
 		${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
 		<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>

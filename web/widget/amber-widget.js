@@ -3,7 +3,7 @@
  *
  *   <script src="https://amber.example.com/static/amber-widget.js" data-assistant="<id>" async></script>
  *
- * Optional: data-lang="en" or "zh" (else the browser's), data-accent="#b45309".
+ * Optional: data-lang="en", "de" or "zh" (else the browser's), data-accent="#b45309".
  *
  * Asks over REST and follows the answer's events (docs/stream-protocol.md), over lost connections and
  * reloads. What the assistant says becomes elements and text nodes, never HTML; nothing remote is
@@ -31,6 +31,21 @@
 			errors: { network: "Could not connect. Check your network connection.", invalid_credential: "This conversation has ended. Start a new chat." },
 			other: "Something went wrong.",
 		},
+		de: {
+			open: (name) => `Chat mit ${name}`, close: "Schließen", log: "Unterhaltung", ask: "Ihre Nachricht",
+			placeholder: "Stellen Sie eine Frage…", send: "Senden", stop: "Stoppen", fresh: "Neuer Chat", chats: "Ihre Chats", none: "Noch keine Chats.", you: "Sie",
+			hello: (name) => `Guten Tag! Ich bin ${name}. Was möchten Sie wissen?`, answering: "Antwortet…", thinking: "Denkt nach…", thoughts: "Gedankengang",
+			tool: (name) => `Sieht nach (${name})…`, sources: "Quellen", page: (n) => `S. ${n}`,
+			again: "Erneut versuchen", stopped: "Gestoppt.", copy: "Kopieren", copied: "Kopiert", up: "Gute Antwort", down: "Schlechte Antwort", thanks: "Danke",
+			attach: "Datei anhängen", remove: (name) => `${name} entfernen`, uploading: (name) => `${name}: wird hochgeladen…`, asks: "Vorgeschlagene Fragen",
+			lost: "Verbindung unterbrochen. Neuer Versuch…", foot: "Antworten können falsch sein.",
+			errors: {
+				network: "Keine Verbindung. Prüfen Sie Ihr Netz.", rate_limited: "Zu viele Fragen. Versuchen Sie es gleich noch einmal.", budget_exceeded: "Das Kontingent für Fragen ist aufgebraucht. Kommen Sie später wieder.",
+				not_found: "Dieser Assistent ist nicht mehr verfügbar.", too_large: "Die Datei ist zu groß.", unsupported_media_type: "Diese Art von Datei wird nicht angenommen.", conflict: "Mehr davon sind nicht möglich.",
+				invalid_credential: "Diese Unterhaltung ist beendet. Beginnen Sie einen neuen Chat.", forbidden: "Das ist hier nicht erlaubt.",
+			},
+			other: "Etwas ist schiefgegangen.",
+		},
 		zh: {
 			open: (name) => `与${name}对话`, close: "关闭", log: "对话", ask: "您的消息",
 			placeholder: "请输入问题…", send: "发送", stop: "停止", fresh: "新对话", chats: "您的对话", none: "还没有对话。", you: "您",
@@ -41,12 +56,13 @@
 			lost: "连接已断开，正在重新连接…", foot: "回答可能有误，请注意核实。",
 			errors: {
 				network: "无法连接，请检查网络。", rate_limited: "提问太频繁，请稍候再试。", budget_exceeded: "提问额度已用完，请稍后再来。",
-				not_found: "该助手已不可用。", too_large: "文件过大。", unsupported_type: "不支持这种文件。", conflict: "数量已达上限。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
+				not_found: "该助手已不可用。", too_large: "文件过大。", unsupported_media_type: "不支持这种文件。", conflict: "数量已达上限。", invalid_credential: "对话已结束，请重新开始。", forbidden: "此网页不能使用该助手。",
 			},
 			other: "出错了。",
 		},
 	};
-	const lang = (script.dataset.lang || navigator.language || "en").toLowerCase().startsWith("zh") ? "zh" : "en";
+	const asked = (script.dataset.lang || navigator.language).toLowerCase();
+	const lang = Object.keys(WORDS).find((each) => asked.startsWith(each)) ?? "en";
 	const words = WORDS[lang];
 
 	// -- Elements --
@@ -123,14 +139,12 @@
 		return kept.chat;
 	}
 
-	/* Post a question, after the files that it is about; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
+	/* Post a question with the files that it is about; a guest or chat that is gone is replaced, once. Returns {message, turn}. */
 	async function ask(content, files) {
 		const key = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
 		const post = async () => {
 			const chat = await chatId();
-			const say = (body, once) => call("POST", `chats/${chat}/messages/`, body, { "Idempotency-Key": once });
-			for (const { id } of files) await say({ role: "file", file_id: id }, id + chat);
-			return say({ content }, key);
+			return call("POST", `chats/${chat}/messages/`, { content, file_ids: files.map(({ id }) => id) }, { "Idempotency-Key": key });
 		};
 		try {
 			return await post();
@@ -380,14 +394,15 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		async function submit() {
 			const content = input.value.trim();
-			if (!content || !stopper.hidden) return;
+			if ((!content && !chips.firstChild) || !stopper.hidden) return;
 			busy(true);
 			if (shownList()) restored = restore();
 			await restored;
+			if (!content && !files.length) return busy(false); // none of them could be uploaded
 			for (const note of log.querySelectorAll(".bad, .asks")) note.remove();
 			input.value = "";
 			const about = files;
-			const question = el("div", {}, ...about.flatMap((file) => shownMessage({ file })), said("you", content));
+			const question = el("div", {}, ...about.flatMap((file) => shownMessage({ file })), ...shownMessage({ role: "human", content }));
 			files = [];
 			chips.replaceChildren();
 			log.append(question);
@@ -481,7 +496,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		}
 
 		function shownMessage({ id, role, content, reasoning, citations, file, feedback }, unfolded = new Set()) {
-			if (role === "human") return [said("you", content)];
+			if (role === "human") return content.trim() ? [said("you", content)] : [];
 			if (role === "assistant" || (role === "tool_call" && (content || reasoning)))
 				return [said("", thoughts(reasoning, id, unfolded), markdown(content), sources(citations), role === "assistant" ? acts(id, content, feedback) : null)];
 			if (!file) return [];

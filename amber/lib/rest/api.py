@@ -1,6 +1,6 @@
 """Turn errors into HTTP, in this one place.
 
-    {"error": {"code", "message", "fields"?, "retryable"?, "request_id", "turn_id"?}}
+    {"error": {"code", "message", "fields"?, "field_codes"?, "retryable"?, "request_id", "turn_id"?}}
 
 `as_amber_error` translates what Django, REST framework, the database and Redis raise into the tree
 of `amber/lib/errors.py`; everything unknown is `internal`: logged with its trace, answered without
@@ -110,12 +110,20 @@ def error_body(error: AmberError, request: Any = None) -> dict[str, dict[str, An
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.fields:
         body["fields"] = {name: [str(text) for text in said] for name, said in error.fields.items()}
+        body["field_codes"] = {
+            name: [field_code(text) for text in said] for name, said in error.fields.items()
+        }
     if error.is_retryable:
         body["retryable"] = True
     body["request_id"] = request_id(request)
     if error.turn_id:
         body["turn_id"] = str(error.turn_id)
     return {"error": body}
+
+
+def field_code(text: str) -> str:
+    """Return what kind of mistake this is: REST framework's code; `invalid` where only the text says it."""
+    return str(getattr(text, "code", "") or "invalid")
 
 
 def error_headers(error: AmberError) -> dict[str, str]:

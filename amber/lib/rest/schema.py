@@ -96,6 +96,12 @@ def _error_schema() -> Document:
                 "description": "Messages by the (dotted) name of the field.",
                 "additionalProperties": {"type": "array", "items": {"type": "string"}},
             },
+            "field_codes": {
+                "type": "object",
+                "description": "What kind of mistake each message of `fields` is, in the same order, such as "
+                "`required`, `max_length` or `unique`; `invalid` where only the message says it.",
+                "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            },
             "retryable": {
                 "type": "boolean",
                 "description": "Present and true if the same request can succeed later.",

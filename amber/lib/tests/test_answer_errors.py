@@ -15,7 +15,7 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 from structlog.testing import capture_logs
 
-from amber.lib.errors import WHOLE_BODY, AmberError, Conflict, Invalid, RateLimited
+from amber.lib.errors import WHOLE_BODY, AmberError, Conflict, FieldText, Invalid, RateLimited
 from amber.lib.rest import api
 
 
@@ -103,6 +103,16 @@ def test_errors_of_a_list_of_rows_name_the_row() -> None:
 def test_an_error_of_the_body_as_a_whole_has_a_name_too() -> None:
     error = answered(drf.ValidationError("Wrong.")).data["error"]
     assert (error["fields"], error["message"]) == ({"non_field_errors": ["Wrong."]}, "Wrong.")
+
+
+def test_each_text_of_a_field_has_a_code() -> None:
+    raised = drf.ValidationError({"name": [drf.ErrorDetail("Empty.", "blank")], "b": ["Wrong."]})
+    assert answered(raised).data["error"]["field_codes"] == {"name": ["blank"], "b": ["invalid"]}
+    refused = Invalid(fields={"name": [FieldText("Taken.", "unique"), "Odd."]})
+    error = answered(refused).data["error"]
+    assert error["fields"] == {"name": ["Taken.", "Odd."]}
+    assert error["field_codes"] == {"name": ["unique", "invalid"]}
+    assert "field_codes" not in answered(Invalid("No.")).data["error"]
 
 
 def test_errors_of_model_fields_keep_their_names() -> None:

@@ -81,6 +81,45 @@ def test_a_file_is_pasted_and_dropped(visit, person):
     expect(here.page.locator(".attachments li")).to_have_count(1)
 
 
+def test_a_picture_is_sent_without_words(visit, person):
+    here = visit().open()
+    here.button("Assistant: Marie").wait_for()
+    expect(here.button("Send")).to_be_disabled()
+    attach(here, file("sun.png", "image/png", picture()))
+    here.page.locator(".attachments img").wait_for()
+    here.composer.press("Enter")
+    here.wait_for_end()
+    here.page.wait_for_function("() => document.querySelector('.picture img')?.naturalWidth === 60")
+    expect(here.page.locator(".bubble")).to_have_count(0)
+    expect(here.chats.filter(has_text="sun.png")).to_have_count(1)
+    here.is_accessible()
+    here.page.reload()
+    here.wait_for_end()
+    expect(here.questions).to_have_count(1)
+    expect(here.page.locator(".bubble")).to_have_count(0)
+    assert person.stored(here.chat_id, "human") == [""]
+
+
+def test_a_file_that_is_dropped_beside_the_box_is_attached_too(visit, person):
+    here = visit()
+    here.open_chat(person.new_chat())
+    prevented = here.page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File(["Hello"], "beside.txt", { type: "text/plain" }));
+          const drop = (name) => {
+            const event = new DragEvent(name, { dataTransfer: data, bubbles: true, cancelable: true });
+            document.querySelector(".timeline").dispatchEvent(event);
+            return event.defaultPrevented;
+          };
+          return [drop("dragover"), drop("drop")];
+        }"""
+    )
+    assert prevented == [True, True]
+    here.page.locator(".attachments").get_by_text("beside.txt").wait_for()
+    expect(here.page.locator(".drop-here")).to_have_count(0)
+
+
 def test_a_file_that_is_refused_says_why_and_can_be_tried_again(visit, person):
     here = visit()
     here.open_chat(person.new_chat())

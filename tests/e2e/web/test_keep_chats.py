@@ -66,10 +66,11 @@ def test_half_of_the_side_bar_of_a_laptop_is_for_chats(visit):
     box = here.page.locator(".sidebar-scroll")
     box.wait_for()
     assert box.evaluate("(box) => box.clientHeight") > 400
-    here.link("Settings").click()
-    tabs = here.page.locator(".parts-nav a")
-    tabs.last.wait_for()
-    assert len({each.bounding_box()["y"] for each in tabs.all()}) == 1
+    for language in ("en", "de"):
+        here = visit(locale=language).open("/settings")
+        tabs = here.page.locator(".parts-nav a")
+        tabs.last.wait_for()
+        assert len({each.bounding_box()["y"] for each in tabs.all()}) == 1, language
 
 
 def test_search_finds_words_in_english_and_chinese(visit, person):
@@ -87,6 +88,23 @@ def test_search_finds_words_in_english_and_chinese(visit, person):
     here.sees("No results.")
     search.press("Escape")
     here.link("Rivers").wait_for()
+
+
+def test_a_hit_is_plain_text_around_the_words_that_were_found(visit, person):
+    table = (
+        "| **River** | Its end |\n|:--|---|\n| [Rhone](https://example.com) | ~~sea~~ `estuary` |"
+    )
+    filler = "- filler\n" * 200
+    answer = f"# Ends\n\n{filler}\n{table}\n\n> *Done*, snake_case stays."
+    person.import_chat("**Estuaries** of `France`", "Where?", answer)
+    here = visit().open()
+    here.page.get_by_role("searchbox", name="Search chats").fill("estuary")
+    hit = here.page.locator(".hit")
+    expect(hit.locator("mark")).to_have_text("estuary")
+    said = " ".join(hit.locator(".hit-text").inner_text().split())
+    assert said.endswith("River · Its end Rhone · sea estuary Done, snake_case stays.")
+    assert said.startswith("…")
+    expect(hit.locator(".hit-name")).to_have_text("Estuaries of France")
 
 
 def test_a_hit_leads_to_its_message(visit, person):

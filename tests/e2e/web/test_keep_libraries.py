@@ -121,6 +121,19 @@ def test_a_search_says_why_each_passage_is_where_it_is(visit, person, library):
     here.is_accessible()
 
 
+def test_a_found_passage_is_plain_text(visit, person, library):
+    text = "## Sump\n\n| Part | **Size** |\n|---|---|\n| `gasket` | *wide* |\n"
+    person.post(f"libraries/{library}/documents/", {"name": "sump.md", "text": text})
+    ready(person, library, 1)
+    here = visit().open(f"/libraries/{library}")
+    here.page.get_by_label("Question or keywords").fill("gasket")
+    here.press("Enter")
+    found = here.page.locator(".found").first.locator("blockquote")
+    expect(found.locator("mark")).to_have_text("gasket")
+    assert not set(found.inner_text()) & set("#*`|")
+    expect(found).to_contain_text("gasket · wide")
+
+
 @pytest.mark.parametrize(
     ("question", "text", "marks"),
     [

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from amber.processes import wait_until
+from tests.e2e.browser import expect
 from tests.e2e.web.visitor import mark
 
 pytestmark = pytest.mark.e2e
@@ -45,6 +46,46 @@ def test_memories_are_added_found_corrected_and_forgotten(visit, person, organiz
     here.sees("Forgotten.")
     kept = {each["content"] for each in person.get("memories/")["results"]}
     assert "Paula lives in Sopot." not in kept
+
+
+@pytest.mark.parametrize(
+    ("language", "save", "long", "taken"),
+    [
+        ("en", "Save", "At most 2,000 characters are possible.", "This is already taken."),
+        ("de", "Speichern", "Höchstens 2.000 Zeichen sind möglich.", "Das gibt es schon."),
+        ("zh", "保存", "最多 2,000 个字符。", "已存在，请换一个。"),
+    ],
+)
+def test_what_is_wrong_with_a_field_is_said_in_the_readers_language(
+    visit, person, organization, language, save, long, taken
+):
+    for fact in ("She likes amber.", f"She reads {language}."):
+        person.post("memories/", {"content": fact})
+    here = visit(locale=language).open("/memories")
+    item = here.page.locator("li", has_text=f"She reads {language}.")
+    item.locator("[aria-haspopup=menu]").click()
+    here.page.get_by_role("menuitem").first.click()
+    box = here.dialog.get_by_role("textbox")
+    for text, complaint in (("x" * 2_001, long), ("She likes amber.", taken)):
+        box.fill(text)
+        here.dialog.get_by_role("button", name=save).click()
+        expect(here.dialog.locator(".error")).to_have_text(complaint)
+    assert box.get_attribute("aria-invalid") == "true"
+
+
+def test_what_can_be_done_with_a_memory_stands_beside_it_on_a_phone(visit, person, organization):
+    person.post("memories/", {"content": "Paula sails."})
+    here = visit(locale="de", viewport={"width": 390, "height": 844}).open("/memories")
+    row = here.page.locator(".list-row", has_text="Paula sails.")
+    places = [row.locator("button").nth(n).bounding_box() for n in (0, 1)]
+    assert abs(places[0]["y"] - places[1]["y"]) < places[0]["height"]
+
+
+def test_an_address_that_leads_nowhere_is_told_on_a_page(visit):
+    here = visit().open("/nowhere")
+    here.page.get_by_role("heading", name="Page not found").wait_for()
+    here.link("Start a new chat").click()
+    here.composer.wait_for()
 
 
 def test_what_is_forgotten_leaves_a_list_that_was_loaded_on(visit, person, organization):

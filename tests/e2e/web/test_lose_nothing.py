@@ -143,6 +143,35 @@ def test_an_answer_to_what_was_asked_before_the_network_went_tells_nothing_of_no
     assert banner.is_visible()
 
 
+def test_a_list_that_was_asked_for_before_a_chat_was_made_does_not_hide_it(visit, person):
+    held: list[Any] = []
+    stale = person.get("chats/?limit=50&order=activity&archived=false")
+    here = visit().open()
+    here.button("Assistant: Marie").wait_for()
+    here.page.wait_for_timeout(1_000)  # what is read at the start is there
+    here.page.route(
+        re.compile("order=activity"),
+        lambda route: route.continue_() if held else held.append(route),
+    )
+    with here.page.expect_request(re.compile("order=activity")):
+        here.context.set_offline(True)
+        here.context.set_offline(False)
+    here.ask(f"Raced {mark(tokens=5)}")
+    made = here.chats.filter(has_text="Raced")
+    made.wait_for()
+    here.wait_for_end()
+    gone = here.page.evaluate_handle(
+        """() => { const seen = { isGone: false }; const look = () =>
+          (seen.isGone ||= !document.querySelector(".chats").innerText.includes("Raced"));
+          new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+          return seen; }"""
+    )
+    with here.page.expect_response(re.compile("order=activity")):
+        held[0].fulfill(json=stale)
+    here.page.wait_for_timeout(300)
+    assert not gone.evaluate("(seen) => seen.isGone")
+
+
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["online again", "reloaded"])
 def test_a_question_that_found_no_network_is_sent_by_itself(visit, person, is_reloaded):
     here = visit()

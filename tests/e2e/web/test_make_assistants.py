@@ -94,6 +94,14 @@ def test_scenes_are_added_changed_and_taken_away(visit, person):
     assert not person.get(f"assistants/{made}/scene-prompts/")["results"]
 
 
+def test_a_description_is_plain_text_in_the_gallery(visit, person):
+    person.assistant(
+        "Plain Pia", description="Knows **everything** about [resin](https://a.example)"
+    )
+    here = visit().open("/assistants")
+    here.sees("Knows everything about resin")
+
+
 def test_a_refused_field_is_marked(visit, person):
     made = person.assistant("Too warm")
     here = visit().open(f"/assistants/{made}")

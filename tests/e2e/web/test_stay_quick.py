@@ -107,3 +107,10 @@ def wait_for_blocks(here: "Visitor", count: int) -> None:
         "([selector, count]) => document.querySelectorAll(selector).length >= count",
         arg=[BLOCKS, count],
     )
+
+
+def test_something_is_shown_while_the_page_itself_is_on_its_way(visit):
+    here = visit()
+    here.page.route("**/app/main*", lambda route: None)  # never answered
+    here.page.goto(here.base, wait_until="commit")
+    expect(here.page.locator("#app .dots")).to_be_visible()

@@ -333,10 +333,53 @@ def test_why_this_answer_shows_what_went_in(visit, person):
     here.dialog.locator("summary", has_text="Available tools").click()
     here.dialog.get_by_text("calculate").wait_for()
     here.dialog.get_by_role("button", name="Show the request").click()
-    here.dialog.get_by_role("heading", name="user").wait_for()
+    here.dialog.get_by_role("heading", name="You", exact=True).wait_for()
     here.is_accessible()
     here.press("Escape")
     assert here.focus() == "Why this answer?"
+
+
+WHY = {
+    "en": (
+        ("Why this answer?", "Left out"),
+        ["Messages from this chat", "Prompt", "Tools"],
+        "Contains text from outside sources: files",
+        "Most of a long file: only its beginning",
+    ),
+    "de": (
+        ("Warum diese Antwort?", "Weggelassen"),
+        ["Nachrichten aus diesem Chat", "Prompt", "Werkzeuge"],
+        "Enthält Text aus fremden Quellen: Dateien",
+        "Der größte Teil einer langen Datei: Verwendet wurden",
+    ),
+    "zh": (
+        ("为何这样回答", "未提供的内容"),
+        ["工具", "提示词", "此对话的消息"],
+        "其中包含外部文本：文件",
+        "1 个长文件的大部分内容",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", WHY)
+def test_why_this_answer_names_its_parts_in_plain_words(visit, person, language):
+    person.assistant("Worded Will", prompt="Be very careful.")
+    chat_id = person.new_chat("Worded Will")
+    form = {"file": ("long.txt", "Resin drips. " * 90_000, "text/plain")}
+    token = {"X-CSRFToken": person.http.cookies["csrftoken"]}
+    stored = person.http.post("/api/v1/files/", files=form, headers=token).json()
+    body = {"content": mark(tokens=5), "file_ids": [stored["id"]]}
+    person.post(f"chats/{chat_id}/messages/", body)
+    (button, left_out), parts, untrusted, reason = WHY[language]
+    here = visit(locale=language)
+    here.open_chat(chat_id)
+    here.page.locator(".answer:not(.live)").get_by_role("button", name=button).click()
+    shown = here.dialog.locator("table th[scope=row]")
+    expect(shown.first).to_be_visible()
+    assert sorted(shown.all_inner_texts()) == parts
+    expect(here.dialog.get_by_text(untrusted)).to_be_visible()
+    here.dialog.locator("summary", has_text=left_out).click()
+    expect(here.dialog.get_by_text(reason)).to_be_visible()
 
 
 def test_thumbs_are_kept_with_a_reason(visit, person):
