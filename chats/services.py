@@ -127,8 +127,8 @@ def post_message(
 ) -> PostResult:
     """Append a message to a chat that the principal sees; a question also starts its turn.
 
-    Without `parent` it goes to the end of the active branch, after the `files` that it is about. Raises Missing, and as all functions
-    here that start turns Conflict (turn_in_progress), Invalid (no_assistant) and RateLimited
+    Without `parent` it goes to the end of the active branch, after the `files` that it is about. Raises Missing, and as
+    all functions here that start turns Conflict (turn_in_progress), Invalid (no_assistant) and RateLimited
     (budget_exceeded).
     """
     policy = POSTED_ROLES.get(role)

@@ -12,7 +12,7 @@ import { loadMarkdown } from "../app/markdown.js";
 import { current, navigate } from "../app/router.js";
 import { me } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
-import { keep } from "../app/storage.js";
+import { keep, recall } from "../app/storage.js";
 import { markdown } from "../shared/markdown.js";
 import { Composer } from "../components/composer.js";
 import { Answer, Attachment, Note, Question } from "../components/messages.js";
@@ -25,6 +25,8 @@ import { WhyDialog } from "../components/why.js";
 
 /** More assistants than are chosen from at a glance. */
 const MANY = 12;
+
+/** The first question of a chat while no answer says that it was taken. Asked again as it is, with its key, it is asked once. @typedef {{ key: string, body: string, assistantId: string | null, files: import("../app/api.js").StoredFile[] }} Asking */
 
 /** @param {{ params: Record<string, string>, query: URLSearchParams }} props */
 export function Page({ params, query }) {
@@ -46,8 +48,8 @@ function AssistantMenu({ chosen, onChoose }) {
 function NewChat() {
 	const [chosen, setChosen] = useState("");
 	const [isStarting, setStarting] = useState(false);
-	const [given, setGiven] = useState(/** @type {import("../components/composer.js").Given | null} */ (null));
-	const asking = useRef({ key: "", body: "" });
+	const asking = useRef(recall("asking.new", /** @type {Asking} */ ({ key: "", body: "", assistantId: null, files: [] })));
+	const [given, setGiven] = useState(() => leftOver(asking.current));
 	const assistant = assistantOf(chosen) ?? usual();
 	const suggested = assistant?.suggested_questions ?? [];
 	const name = me.value?.name.split(" ")[0];
@@ -68,10 +70,12 @@ function NewChat() {
 		keep("draft.new", text); // until it is taken
 		const question = { content: text, file_ids: files.map((file) => file.id) };
 		const body = JSON.stringify([asked, question]);
-		if (asking.current.body !== body) asking.current = { key: newKey(), body };
+		asking.current = { key: asking.current.body === body ? asking.current.key : newKey(), body, assistantId, files };
+		keep("asking.new", asking.current);
 		try {
 			const chat = await createChat(asked, question, asking.current.key);
 			keep("draft.new", null);
+			keep("asking.new", null);
 			makeUsual(asked);
 			beginConversation(chat, text, files);
 			if (current.value.path === "/") navigate(`/chats/${chat.id}`, { isQuiet: true });
@@ -92,6 +96,14 @@ function NewChat() {
 		</div>
 		<${Composer} draft="new" asks=${assistant?.name ?? ""} isBusy=${isStarting} onStop=${() => {}} onSend=${send} given=${given} />
 	</main>`;
+}
+
+/** The files of a question on whose way the page was left, once: the text is the draft. @param {Asking} asking @returns {import("../components/composer.js").Given | null} */
+function leftOver(asking) {
+	const { assistantId, files } = asking;
+	if (!files.length) return null;
+	keep("asking.new", { ...asking, files: [] });
+	return { text: "", assistantId, files };
 }
 
 /** What an assistant says of itself: a few words of Markdown. @param {{ text: string }} props */

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from amber.processes import wait_until
 from tests.e2e.browser import expect
 from tests.e2e.web.test_attach_files import attach, file, picture
 from tests.e2e.web.visitor import Person, mark
@@ -44,14 +45,26 @@ def test_a_first_question_that_is_refused_stays_written_and_leaves_no_chat(visit
     expect(here.chats).to_have_count(1)
 
 
-def test_a_first_question_is_still_written_after_a_reload_before_it_was_taken(visit):
+def test_a_first_question_is_still_written_after_a_reload_and_is_asked_once(visit, person):
+    """The server had taken it before the page was left, which nobody there knows."""
+    before = {chat["id"] for chat in person.get("chats/")["results"]}
     here = visit().open()
     here.button("Assistant: Marie").wait_for()
-    here.page.route("**/chats/", lambda route: None)  # never answered
+    attach(here, file("sun.png", "image/png", picture()))
+    here.page.locator(".attachments img").wait_for()
+    here.page.route("**/chats/", lambda route: route.fetch())  # whose answer never comes
+    question = f"On its way {mark(tokens=5)}"
     with here.page.expect_request(lambda request: request.method == "POST"):
-        here.ask("On its way")
+        here.ask(question)
+    wait_until(lambda: len(person.get("chats/")["results"]) > len(before), timeout_seconds=30)
+    here.page.unroute("**/chats/")
     here.page.reload()
-    here.wait_for_draft("On its way")
+    here.wait_for_draft(question)
+    expect(here.page.locator(".attachments li")).to_have_text("sun.png")
+    here.composer.press("Enter")
+    here.wait_for_end()
+    assert {chat["id"] for chat in person.get("chats/")["results"]} == before | {here.chat_id}
+    assert person.stored(here.chat_id, "human") == [question]
 
 
 def test_a_later_question_that_is_refused_is_there_after_a_reload(visit, person, budget):
