@@ -10,6 +10,7 @@ import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -50,6 +51,23 @@ def database_of_worker(request: pytest.FixtureRequest) -> None:
     """Make the database of an xdist worker before its first test, while nobody uses the one that is copied."""
     if hasattr(request.config, "workerinput"):
         request.getfixturevalue("django_db_setup")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Overrides pytest-django's: a thread that outlives its test does not keep the database from being dropped."""
+    yield
+    disconnect_others(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+
+
+def disconnect_others(address: str, database: str) -> None:
+    """End the sessions in this database, but for the one that does so."""
+    with psycopg.connect(address) as only:
+        only.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
+            [database],
+        )
 
 
 def migrated() -> str:

@@ -78,6 +78,7 @@ def bucket_files(
 ) -> Iterator[Bucket]:
     """The installation's files are in this bucket, which is empty."""
     keep_files(settings, monkeypatch, bucket.url())
+    bucket.empty()  # threads that outlive their test may have written
     yield bucket
     bucket.empty()
 

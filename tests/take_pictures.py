@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.e2e.browser import chromium
-from tests.test_readme import free_port
+from tests.ports import free_port
 from tests.test_up import Up
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def running_amber() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="amber-pictures-"))
     folder.chmod(0o711)
     bare = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    own = {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": free_port()}
+    own = {"AMBER_VAR_DIR": str(folder / "var"), "AMBER_PORT": str(free_port())}
     try:
         with Up(bare | own | {"AMBER_ADMIN_PASSWORD": PASSWORD}, folder / "log") as up:
             up.wait_for("Amber is ready")

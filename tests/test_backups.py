@@ -21,6 +21,7 @@ from amber.lib.storage.folder import FolderStorage
 from libraries.files import storage as file_bytes
 from libraries.files.payload import Payload
 from libraries.models import File
+from tests.databases import disconnect_others
 from tests.fixtures_bucket import bucket, bucket_files
 from tests.personas import Persona
 
@@ -156,12 +157,7 @@ def alone(transactional_db: None) -> None:
     """Disconnect whoever is left on the tests' database: a thread that outlives an earlier test
     holds its connection, and nothing is restored while anybody is connected."""
     disconnect()
-    with psycopg.connect(programs.conninfo()) as only:
-        only.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND backend_type = 'client backend'"
-            " AND pid <> pg_backend_pid()"
-        )
+    disconnect_others(programs.conninfo(), connection.settings_dict["NAME"])
 
 
 def disconnect() -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from amber.processes import wait_until
+from tests.ports import free_port
 from tests.test_up import Up, manage
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ def environ() -> Iterator[dict[str, str]]:
     """Of commands in a second terminal, while `make run` runs in the first."""
     folder = Path(tempfile.mkdtemp(prefix="amber-readme-"))
     folder.chmod(0o711)
-    port, service_port = free_port(), free_port()
+    port, service_port = str(free_port()), str(free_port())
     bare = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     bare |= {
         "AMBER_VAR_DIR": str(folder / "var"),
@@ -46,11 +46,6 @@ def environ() -> Iterator[dict[str, str]]:
             yield bare
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return str(probe.getsockname()[1])
 
 
 def curl_blocks() -> list[str]:

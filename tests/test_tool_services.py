@@ -20,6 +20,7 @@ from uuid import UUID
 import pytest
 
 from amber.processes import wait_until
+from tests.ports import free_port
 from tools.calling.arguments import check_arguments
 from tools.discovery.source import DiscoverySource
 from tools.protocol import ToolContext, ToolError, ToolOutput
@@ -67,8 +68,7 @@ def python_service(port: int) -> list[str]:
 def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
+    port = free_port()
     if request.param == "node":
         argv = node_service(tmp_path_factory.mktemp("node"))
     else:

@@ -22,6 +22,7 @@ from amber.processes import wait_until
 from amber.supervisor import Child
 from tests.e2e.client import Client
 from tests.e2e.platform import QUICK_LEASE
+from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = 4
@@ -32,8 +33,7 @@ def home() -> Iterator[dict[str, str]]:
     """The environment of an installation that has nothing yet."""
     folder = Path(tempfile.mkdtemp(prefix="amber-up-"))
     folder.chmod(0o711)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AMBER_")}
     for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "DJANGO_SETTINGS_MODULE"):
         environ.pop(name, None)

@@ -49,10 +49,10 @@ def language_of(request: HttpRequest) -> str:
     accepted = parse_accept_lang_header(request.META.get("HTTP_ACCEPT_LANGUAGE", ""))
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     wanted = (chosen, *(asked for asked, _ in accepted), settings.AMBER_LANGUAGE)
-    return next(filter(None, (_named(each, spoken) for each in wanted)), settings.LANGUAGE_CODE)
+    return next(filter(None, (_match(each, spoken) for each in wanted)), settings.LANGUAGE_CODE)
 
 
-def _named(asked: str, spoken: Sequence[str]) -> str:
+def _match(asked: str, spoken: Sequence[str]) -> str:
     """Return the language that a code names, with or without its script and region; empty if none."""
     begins = asked.lower().partition("-")[0]
     return next((code for code in spoken if code.partition("-")[0] == begins), "")

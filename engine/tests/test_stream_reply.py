@@ -300,7 +300,9 @@ def test_closing_the_generator_closes_the_socket(fake_provider: RunningProvider)
     async def work() -> None:
         request = ModelRequest(question(tokens=10_000, itl=20))
         parts = reply(model_of(fake_provider, "fake-model"), request)
-        assert await anext(parts) == TextChunk(answer_text(1))
+        first = await anext(parts)  # a busy reader may find more than one chunk
+        assert isinstance(first, TextChunk)
+        assert first.text.startswith(answer_text(1))
         await parts.aclose()
         assert await until_active(fake_provider, 0)
 

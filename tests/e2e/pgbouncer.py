@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from amber.processes import spawn, stop, wait_until
-from tests.e2e.platform import free_port
+from tests.ports import free_port
 
 LOGINS = ("amber", "amber_app", "amber_system")
 SESSIONS = 3

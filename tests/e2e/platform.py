@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from tests.databases import drop_database, migrated, own_database
 from tests.e2e.client import Client
 from tests.e2e.copies import Loaded
 from tests.e2e.link import Address, Link
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 60
@@ -375,8 +375,3 @@ def _address_of(url: SplitResult, default_port: int) -> Address:
     port = url.port or default_port
     [folder] = parse_qs(url.query).get("host", [""])
     return f"{folder}/.s.PGSQL.{port}" if folder else (url.hostname or "127.0.0.1", port)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

@@ -16,7 +16,7 @@ import redis
 
 from amber.embedded import prepare_redis
 from amber.processes import spawn, stop, wait_until
-from tests.e2e.platform import free_port
+from tests.ports import free_port
 
 SERVICE = "amber"
 PASSWORD = "of/redis:@1"

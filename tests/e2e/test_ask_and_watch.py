@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.client import Client, Viewer
 from tests.e2e.transcripts import check_numbers, check_stored
 from tests.fake_answers import answer_text
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -190,8 +191,7 @@ def test_two_tenants_at_once_see_only_their_own(platform, ann, rob):
 
 
 def test_two_connections_serve_ten_viewers_and_everybody_else(platform, ann):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     platform.start_web(port, AMBER_DB_POOL="2")
     there = ann.at(port)
     asked = there.ask("Tell me. [[fake tokens=100 itl=50]]")

@@ -1,11 +1,10 @@
 """Where requests come from, as far as they may say it themselves: not at all without proxies."""
 
-import socket
-
 import pytest
 
 from tests.e2e.client import Client
 from tests.e2e.platform import Platform
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -14,8 +13,7 @@ def test_a_forged_address_does_not_begin_another_count(platform: Platform, ann: 
     """Nor from this machine, from where a proxy would call."""
     assistant_id = ann.assistant("fake-model")
     assert ann.request("PATCH", f"assistants/{assistant_id}/", {"public": True}).status == 200
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     member = platform.start_web(port, AMBER_RATE_GUEST_TOKEN="2")
     try:
         path = f"public/assistants/{assistant_id}/token/"

@@ -10,10 +10,11 @@ import pytest
 from tests.e2e.balancer import BalancedClient, Balancer, balancing
 from tests.e2e.client import Asked, Viewer
 from tests.e2e.conftest import leaves_no_trace
-from tests.e2e.platform import Member, Platform, free_port, started_platform
+from tests.e2e.platform import Member, Platform, started_platform
 from tests.e2e.transcripts import check_stored
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

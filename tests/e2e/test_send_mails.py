@@ -7,8 +7,9 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from tests.e2e.platform import Platform, free_port
+from tests.e2e.platform import Platform
 from tests.e2e.sessions import SESSION, new_account, send
+from tests.ports import free_port
 from tests.smtp_server import Mailbox, smtp_server
 
 pytestmark = pytest.mark.e2e

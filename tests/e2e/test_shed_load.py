@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.client import Answer, Asked, Client
-from tests.e2e.platform import Platform, free_port
+from tests.e2e.platform import Platform
 from tests.e2e.sessions import new_account, signed_in
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

@@ -4,7 +4,6 @@ How soon is no function of how long it lasted. Nothing here asserts speed: the l
 is usual, and far from what the libraries' own pauses would make of such an outage.
 """
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from tests.e2e.platform import Platform, linked_platform
 from tests.e2e.transcripts import check_stored
 from tests.fake_answers import answer_text
 from tests.fixtures_provider import RunningProvider
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -127,8 +127,7 @@ def test_no_worker_ends_while_redis_refuses_writes(platform, eve, how):
     pids = [member.pid for member in platform.members]
     turns = [eve.ask(SLOW) for _ in range(3)]
     viewers = [eve.watch(asked).wait_for_text(20) for asked in turns]
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        nobody = probe.getsockname()[1]
+    nobody = free_port()
     with platform.redis as redis:
         if how == "as a replica":
             redis.replicaof("127.0.0.1", nobody)

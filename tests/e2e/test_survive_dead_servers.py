@@ -1,12 +1,12 @@
 """The web process and Redis die in the middle of an answer: live tokens may be late, never lost."""
 
 import signal
-import socket
 
 import pytest
 
 from tests.e2e.transcripts import check_stored
 from tests.fake_answers import answer_text
+from tests.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -37,8 +37,7 @@ def test_a_stopped_web_process_sends_its_viewers_to_another(platform, ann):
 
 
 def test_viewers_of_several_web_processes_see_the_same(platform, ann):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     platform.start_web(port, AMBER_DB_POOL="4")
     asked = ann.ask("Tell me. [[fake tokens=40 itl=40]]")
     here, there = ann.watch(asked), ann.at(port).watch(asked)

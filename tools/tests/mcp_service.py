@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ from mcp.types import (
     ToolAnnotations,
 )
 from pydantic import Field
+
+from tests.ports import free_port
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -124,8 +125,7 @@ class Running:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     @property

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from tools.mcp.source import MCPSource
 from tools.protocol import ToolError
 from tools.source import Connection
@@ -33,8 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        free: int = probe.getsockname()[1]
+    free = free_port()
     environ = {**os.environ, "PORT": str(free)}
     quiet = subprocess.DEVNULL
     argv = ["node", str(SERVER), "streamableHttp"]

@@ -116,4 +116,6 @@ onChange((what) => what === "session" && location.reload());
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 await Promise.all([useLocale(), session.load()]);
 document.documentElement.classList.remove("booting");
-render(html`<${App} />`, /** @type {HTMLElement} */ (document.getElementById("app")));
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+root.replaceChildren(); // the mark that the page is on its way
+render(html`<${App} />`, root);
