@@ -57,8 +57,8 @@ def test_a_first_question_is_still_written_after_a_reload_and_is_asked_once(visi
     with here.page.expect_request(lambda request: request.method == "POST"):
         here.ask(question)
     wait_until(lambda: len(person.get("chats/")["results"]) > len(before), timeout_seconds=30)
-    here.page.unroute("**/chats/")
     here.page.reload()
+    here.page.unroute("**/chats/")  # not earlier: the request would go on
     here.wait_for_draft(question)
     expect(here.page.locator(".attachments li")).to_have_text("sun.png")
     here.composer.press("Enter")
