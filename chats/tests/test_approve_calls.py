@@ -1,19 +1,28 @@
 """Test POST turns/{id}/approve/ and the turn around it: it waits, survives everything, goes on."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 
 from amber.lib import redis as amber_redis
-from amber.lib.database.lease import Fenced
 from amber.lib.workers.leases import StopReason
 from chats import services
 from chats.events.stream import events_key
 from chats.messages.turn_messages import messages_of_turn
-from chats.models import ChatMessage, Turn
+from chats.models import Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.running.writer import TurnWriter
+from chats.tests.approvals import (
+    asked,
+    calls_of,
+    decide,
+    decide_all,
+    die,
+    offline,
+    results_of,
+    sent,
+)
 from chats.tests.event_streams import read_first, read_parts, read_sse, stream_of
 from chats.tests.rows import (
     ABSENT,
@@ -38,70 +47,16 @@ from chats.tests.runs import (
 from chats.turns import sweep
 from chats.turns.approval import DECLINED
 from engine.events import TurnStatus
-from providers.models import OFFLINE_URL, LanguageModel, Provider, UsageRecord
+from providers.models import UsageRecord
 from tests.personas import api, visit
 from tools.calling.registry import register_tool
+
+__all__ = ["asked", "offline", "sent"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 BOTH = '/look {"place": "Ulm"}\n/send {"to": "ann"}'
 TWICE = '/send {"to": "ann"}\n/send {"to": "bob"}'
-
-
-@pytest.fixture
-def sent(monkeypatch):
-    """Register a tool that asks first, and one that does not; return what the first one did."""
-    monkeypatch.setattr("tools.calling.registry._tools", {})
-    done: list[str] = []
-
-    @register_tool
-    def look(place: Annotated[str, "Where"]) -> str:
-        """Looks."""
-        return f"Rain in {place}."
-
-    @register_tool(asks_first=True)
-    def send(to: Annotated[str, "Whom"]) -> str:
-        """Sends."""
-        done.append(to)
-        return f"Sent to {to}."
-
-    return done
-
-
-@pytest.fixture
-def offline(db):
-    """The model that makes the calls it is told to."""
-    builtin = Provider.objects.create(name="Offline", base_url=OFFLINE_URL)
-    return LanguageModel.objects.create(provider=builtin, alias="offline", upstream_id="offline")
-
-
-@pytest.fixture
-def asked(alice, offline, sent):
-    return lambda content: ask(alice, "offline", content=content)
-
-
-def calls_of(turn: Turn) -> list[str]:
-    turn.refresh_from_db()
-    return [entry["call_id"] for entry in turn.waiting_calls]
-
-
-def decide(persona: Any, turn: Turn, decisions: Any, **headers: str) -> Any:
-    body = {"decisions": decisions}
-    return api(persona).post(of_turn(turn, "approve/"), body, headers=headers)
-
-
-def decide_all(persona: Any, turn: Turn, approved: bool) -> Any:
-    return decide(persona, turn, dict.fromkeys(calls_of(turn), approved))
-
-
-def results_of(turn: Turn) -> list[str]:
-    rows = ChatMessage.objects.filter(turn=turn, role="tool").order_by("position")
-    return list(rows.values_list("content", flat=True))
-
-
-def die(*_: object) -> None:
-    """Stand in for a write: the worker is gone before it."""
-    raise Fenced
 
 
 # -- Waiting ---------------------------------------------------------------------------------------
