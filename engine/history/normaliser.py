@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from engine.history.call_pairs import pair_calls
 from engine.history.neighbours import content_of, merge_neighbours, text_part
@@ -40,6 +40,9 @@ from engine.messages import (
 from engine.provider.model import SystemPosition
 from engine.provider_fields import with_fields, without_idle_fields
 from engine.tool_calls import chat_form
+
+GONE: Final = "[a file that was deleted]"
+"""Stands for a file that was sent: without it, a model would answer a question about it from nothing."""
 
 
 class NoHumanMessage(Exception):
@@ -211,6 +214,8 @@ def _render_file(message: Message, profile: HistoryProfile) -> list[ProviderMess
     parts: list[Part] = []
     if message.file is not None:
         parts.append(_file_part(message.file, vision=profile.vision, mark=profile.mark))
+    elif message.tool_call is None:
+        parts.append(text_part(GONE))
     if not is_empty(message.content):
         parts.append(text_part(message.content))
     return [{"role": "user", "content": content_of(parts), **_name_field(message)}] if parts else []

@@ -202,8 +202,8 @@ def test_rule_5_rows_without_a_call_are_dropped():
         ),
         ([attached(CAT), attached(CAT)], [CAT_PART, CAT_PART, text("q")]),
         ([attached(replace(CAT, url=""))], "[image: cat.png]\nq"),
-        ([attached(None)], "q"),
-        ([attached(None, "gone")], "gone\nq"),
+        ([attached(None)], "[a file that was deleted]\nq"),
+        ([attached(None, "my cat")], "[a file that was deleted]\nmy cat\nq"),
     ],
 )
 def test_rule_6_files_join_the_human_message_after_them(files, content):
