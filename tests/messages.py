@@ -40,13 +40,6 @@ LOCALES: Final = {
     name: ROOT / "amber" / "locale" / name / "LC_MESSAGES" / "django.po"
     for name in ("zh_Hans", "de")
 }
-MAILED: Final = (
-    *("accounts/mail", "accounts/sign_in"),
-    "accounts/templates/accounts/mail",
-)
-"""What is said to everybody, in mails and on signing in; the other texts are those of operators' pages."""
-FOR_EVERYBODY: Final = {"de"}
-"""The languages into which only that is translated."""
 _ENVIRONMENT: Final = {
     "DJANGO_SETTINGS_MODULE": "amber.settings",
     "DATABASE_URL": "postgresql:///none",
@@ -71,13 +64,6 @@ def texts() -> set[Text]:
     return {text for text in ours | set(_names()) | set(_texts_of_unfold()) if text}
 
 
-def texts_in(locale: str) -> set[Text]:
-    """The texts that stand in the catalogue of this language."""
-    if locale not in FOR_EVERYBODY:
-        return texts()
-    return {text for folder in MAILED for text in _texts_under(ROOT / folder) if text}
-
-
 def catalogue_of(path: Path) -> Catalog:
     with path.open("rb") as file:
         return read_po(file, locale=path.parts[-3])
@@ -99,7 +85,7 @@ def write(path: Path, translated: dict[Text, Text]) -> None:
     catalogue.creation_date = catalogue.revision_date = datetime(
         2026, 11, 23, tzinfo=UTC
     )  # or each run differs
-    for text in texts_in(path.parts[-3]):
+    for text in texts():
         catalogue.add(text, translated.get(text, ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -171,14 +157,13 @@ def _texts_of_unfold() -> set[Text]:
 
 
 def _translated_elsewhere() -> set[Text]:
-    """What Django and allauth translate into the first of our languages, and so into all of them."""
-    files = (
-        path
-        for package in (django, allauth)
-        for path in Path(str(package.__file__)).parent.rglob(
-            f"{next(iter(LOCALES))}/LC_MESSAGES/django.mo"
-        )
-    )
+    """What Django and allauth translate into each of our languages."""
+    packages = [Path(str(package.__file__)).parent for package in (django, allauth)]
+    return set.intersection(*(_translated_by(packages, name) for name in LOCALES))
+
+
+def _translated_by(packages: list[Path], locale: str) -> set[Text]:
+    files = (path for at in packages for path in at.rglob(f"{locale}/LC_MESSAGES/django.mo"))
     return {_text_of(each) for path in files for each in _messages_in(path) if each.string}
 
 
