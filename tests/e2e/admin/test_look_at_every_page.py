@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1_800)]
 
 LOOKS: Final = (
-    ({"width": 1280, "height": 800}, "light", "en"),
-    ({"width": 390, "height": 844}, "dark", "zh-hans"),
+    ({"width": 1280, "height": 800}, "light", "de"),
+    ({"width": 390, "height": 844}, "dark", "de"),
 )
 _ID: Final = re.compile(r"/(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-zA-Z_-]{24,}|\d+)(?=/)")
 _ALIKE: Final = (
