@@ -7,7 +7,6 @@ from django.apps import AppConfig, apps
 
 from amber.languages.model_names import translate_names
 
-
 _OF_ALLAUTH: Final = {"account", "socialaccount", "allauth_idp_oidc"}
 """Not all names of their tables can be translated as they come."""
 

@@ -72,7 +72,9 @@ def ingestion_page() -> dict[str, Any]:
         "documents_per_minute": write_number(overview.documents_per_minute, 1),
         "chunks_per_minute": write_number(overview.chunks_per_minute, 0),
         "oldest": timesince(oldest) if oldest else "",
-        "stages": [(_STAGE_TITLES[name], write_number(ms)) for name, ms in overview.mean_ms.items()],
+        "stages": [
+            (_STAGE_TITLES[name], write_number(ms)) for name, ms in overview.mean_ms.items()
+        ],
         "waiting": _who_waits(),
     }
 

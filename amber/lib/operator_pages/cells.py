@@ -115,7 +115,9 @@ def write_number(number: float | Decimal | None, places: int | None = None) -> s
     if isinstance(number, Decimal) and places is None:
         number = number.normalize() + 0
         places = max(0, -int(number.as_tuple().exponent))
-    written = number if places is None else f"{number:.{places}f}"  # what Django would cut off is rounded
+    written = (
+        number if places is None else f"{number:.{places}f}"
+    )  # what Django would cut off is rounded
     return str(formats.number_format(written, places, force_grouping=True))
 
 
