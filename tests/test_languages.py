@@ -60,6 +60,21 @@ def shown_in(page):
     return {each["name"]: each["value"] for each in named if {"name", "value"} <= each.keys()}
 
 
+def test_what_is_searched_is_told_in_german(operator):
+    text = operator.get("/admin/accounts/apikey/", headers=GERMAN).content.decode()
+    assert "Suchen nach Name, Präfix, ID, Benutzer E-Mail" in text
+
+
+def test_a_row_is_deleted_in_the_order_of_the_language(operator):
+    at = f"/admin/accounts/user/{get_user_model().objects.get().pk}/change/"
+    for headers, words in (
+        (GERMAN, "Benutzer löschen"),
+        (CHINESE, "删除用户"),
+        ({}, "Delete user"),
+    ):
+        assert words in " ".join(operator.get(at, headers=headers).content.decode().split())
+
+
 def test_a_price_is_shown_and_taken_alike_in_german(operator):
     """In a field for numbers the browser puts the comma; what is sent has a point."""
     provider = Provider.objects.create(name="P", base_url="https://p.example/v1")
