@@ -76,8 +76,8 @@ AMBER_NAME = env.line("AMBER_NAME", "Amber", most_chars=40)
 AMBER_LOGO = env.logo("AMBER_LOGO")
 AMBER_COLOR = env.colour("AMBER_COLOR")
 AMBER_PALETTE = palette(AMBER_COLOR or "#a34e06")  # without one, that of web/styles/1-tokens.css
-MAIL_LANGUAGES = ("en", "de", "zh-hans")
-AMBER_LANGUAGE = env.choice("AMBER_LANGUAGE", "en", MAIL_LANGUAGES)
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
+AMBER_LANGUAGE = env.choice("AMBER_LANGUAGE", "en", tuple(code for code, _ in LANGUAGES))
 
 # -- Limits, with their reasons in docs/settings.md ----------------------------------------------
 AMBER_MAX_MESSAGE_CHARS = env.integer("AMBER_MAX_MESSAGE_CHARS", 200_000, least=1)
@@ -482,8 +482,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 # What programs read is English: REST, workers, commands. Pages have languages (amber/languages/).
 LANGUAGE_CODE = "en"
-# Those of operators' pages; mails, and what is said on signing in, are German, too (amber/languages/choice.py).
-LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "amber" / "locale"]
 USE_I18N = True
 

@@ -72,7 +72,7 @@ class ProviderForm(forms.ModelForm[Provider]):
     preset = forms.ChoiceField(
         required=False,
         label=_("Kind"),
-        choices=[("", OTHER.label), *((name, each.label) for name, each in PRESETS.items())],
+        choices=[("", _(OTHER.label)), *((name, each.label) for name, each in PRESETS.items())],
         widget=UnfoldAdminSelectWidget,
         help_text=_(
             "Fills in the name and the address if they are left empty, and how the models "
@@ -87,7 +87,9 @@ class ProviderForm(forms.ModelForm[Provider]):
         help_text=_("Stored encrypted and never shown. Leave empty to keep the current key."),
     )
     forget_api_key = forms.BooleanField(
-        required=False, help_text=_("For providers that need no key, such as Ollama.")
+        required=False,
+        label=_("Forget the API key"),
+        help_text=_("For providers that need no key, such as Ollama."),
     )
 
     class Meta:

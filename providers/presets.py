@@ -84,7 +84,7 @@ PRESETS: Final[Mapping[str, Preset]] = {
 }
 """By the names that rows keep, of at most 12 characters."""
 
-OTHER: Final = Preset("Another, OpenAI-compatible", "", needs_key=False)
+OTHER: Final = Preset(_("Another, OpenAI-compatible"), "", needs_key=False)
 
 
 def preset_of(name: str) -> Preset:

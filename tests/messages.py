@@ -2,7 +2,7 @@
 
 `python -m tests.messages` brings `amber/locale/*/LC_MESSAGES/django.po` up to date, which a person then fills in,
 and compiles it. Nothing but Python is needed: templates are read by Django's own `templatize`, code by Babel.
-Django and allauth bring translations of their own texts; Unfold does not, so its are ours, too.
+Django and allauth bring translations of most of their own texts; what they lack is ours, and so are all of Unfold's.
 """
 
 import ast
@@ -11,7 +11,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,13 +23,13 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
 from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po, write_po
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.contrib import admin
 from django.urls import get_resolver
 from django.utils import translation
 from django.utils.translation.template import templatize
 
-from amber.apps import is_own
+from amber.apps import is_own, is_shown
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 APPS: Final = (
@@ -40,19 +40,13 @@ LOCALES: Final = {
     name: ROOT / "amber" / "locale" / name / "LC_MESSAGES" / "django.po"
     for name in ("zh_Hans", "de")
 }
-MAILED: Final = (
-    *("accounts/mail", "accounts/sign_in"),
-    "accounts/templates/accounts/mail",
-)
-"""What is said to everybody, in mails and on signing in; the other texts are those of operators' pages."""
-FOR_EVERYBODY: Final = {"de"}
-"""The languages into which only that is translated."""
 _ENVIRONMENT: Final = {
     "DJANGO_SETTINGS_MODULE": "amber.settings",
     "DATABASE_URL": "postgresql:///none",
     "AMBER_SECRET_KEYS": base64.b64encode(bytes(32)).decode(),
 }
 """Enough to know the models; nothing is asked of a database."""
+_OF_DJANGO: Final = ("conf", "contrib/admin", "contrib/auth")
 _NOT_SHOWN: Final = {"tests", "migrations"}
 _KEYWORDS: Final = {
     **dict.fromkeys(("_", "_l", "gettext", "gettext_lazy", "gettext_noop")),
@@ -66,16 +60,11 @@ Text = str | tuple[str, ...]
 
 
 def texts() -> set[Text]:
-    """Every text of ours, and of Unfold's what Django does not translate."""
+    """Every text of ours, and of Unfold's and Django's what nobody else translates."""
     ours = {text for app in APPS for text in _texts_under(ROOT / app)}
-    return {text for text in ours | set(_names()) | set(_texts_of_unfold()) if text}
-
-
-def texts_in(locale: str) -> set[Text]:
-    """The texts that stand in the catalogue of this language."""
-    if locale not in FOR_EVERYBODY:
-        return texts()
-    return {text for folder in MAILED for text in _texts_under(ROOT / folder) if text}
+    ours |= set(_names(is_own))
+    others = _texts_of_unfold() | _texts_of_django() | set(_names(is_shown))
+    return {text for text in ours | (others - _translated_elsewhere()) if text}
 
 
 def catalogue_of(path: Path) -> Catalog:
@@ -99,7 +88,7 @@ def write(path: Path, translated: dict[Text, Text]) -> None:
     catalogue.creation_date = catalogue.revision_date = datetime(
         2026, 11, 23, tzinfo=UTC
     )  # or each run differs
-    for text in texts_in(path.parts[-3]):
+    for text in texts():
         catalogue.add(text, translated.get(text, ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -140,16 +129,16 @@ def _texts_of_template(text: str) -> Iterator[Text]:
         yield tuple(said) if len(said) > 1 else said[0]
 
 
-def _names() -> Iterator[str]:
-    """The names of the tables that the admin shows, of their columns and choices, and of our apps."""
+def _names(is_meant: Callable[[AppConfig], bool]) -> Iterator[str]:
+    """The names of these apps, of their tables that the admin shows, and of their columns and choices."""
     assert get_resolver().url_patterns, "the URLconf registers the pages"
     shown: set[Any] = set()
     for model, pages in admin.site._registry.items():
         shown |= {model, *(inline.model for inline in pages.inlines)}
-    own = [app for app in apps.get_app_configs() if is_own(app)]
+    named = [app for app in apps.get_app_configs() if is_meant(app)]
     with translation.override("en"):
-        yield from (str(app.verbose_name) for app in own)
-        for model in shown.intersection(model for app in own for model in app.get_models(True)):
+        yield from (str(app.verbose_name) for app in named)
+        for model in shown.intersection(model for app in named for model in app.get_models(True)):
             yield from _names_in(model._meta)
 
 
@@ -158,27 +147,35 @@ def _names_in(meta: Any) -> Iterator[str]:
     yield from map(str, (meta.verbose_name, meta.verbose_name_plural))
     for field in (*meta.local_fields, *meta.local_many_to_many):
         yield from map(str, (field.verbose_name, field.help_text))
+        yield str(field.verbose_name).removesuffix(" id")  # as columns are headed
         yield from (str(label) for _, label in field.flatchoices)
 
 
 def _texts_of_unfold() -> set[Text]:
-    """Those of its pages that nobody else translates; its extensions are not installed."""
+    """Those of its pages; of its extensions only that for filters is installed."""
     folder = Path(unfold.__file__).parent
-    templates, modules = (folder / "templates").rglob("*.html"), folder.glob("*.py")
+    templates = (folder / "templates").rglob("*.html")
+    extensions, filters = folder / "contrib", folder / "contrib" / "filters"
+    modules = {*folder.rglob("*.py")} - {*extensions.rglob("*.py")} | {*filters.rglob("*.py")}
     found = {text for path in templates for text in _texts_of_template(path.read_text())}
-    found |= {text for path in modules for text in _texts_of_code(path)}
-    return found - _translated_elsewhere()
+    return found | {text for path in modules for text in _texts_of_code(path)}
+
+
+def _texts_of_django() -> set[Text]:
+    """Those of forms, of the admin and of accounts."""
+    folder = Path(django.__file__).parent
+    files = (folder / part / "locale/en/LC_MESSAGES/django.po" for part in _OF_DJANGO)
+    return {_text_of(each) for path in files for each in catalogue_of(path) if each.id}
 
 
 def _translated_elsewhere() -> set[Text]:
-    """What Django and allauth translate into the first of our languages, and so into all of them."""
-    files = (
-        path
-        for package in (django, allauth)
-        for path in Path(str(package.__file__)).parent.rglob(
-            f"{next(iter(LOCALES))}/LC_MESSAGES/django.mo"
-        )
-    )
+    """What Django and allauth translate into each of our languages."""
+    packages = [Path(str(package.__file__)).parent for package in (django, allauth)]
+    return set.intersection(*(_translated_by(packages, name) for name in LOCALES))
+
+
+def _translated_by(packages: list[Path], locale: str) -> set[Text]:
+    files = (path for at in packages for path in at.rglob(f"{locale}/LC_MESSAGES/django.mo"))
     return {_text_of(each) for path in files for each in _messages_in(path) if each.string}
 
 

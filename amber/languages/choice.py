@@ -4,7 +4,7 @@ REST answers, events and documents for programs stay English whatever a request 
 commands: clients decide by codes, and what is stored is read by everybody.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
@@ -18,8 +18,6 @@ FOR_PEOPLE: Final = (
     *("/admin/", "/identity/", "/_allauth/", "/accounts/", "/i18n/", "/tools/connected"),
 )
 """How the addresses of pages begin, and of what is said on the web page as it is (allauth's answers)."""
-FOR_EVERYBODY: Final = ("/_allauth/", "/accounts/")
-"""Those of them that speak the languages of mails; operators' pages speak those of LANGUAGES."""
 
 View = Callable[[HttpRequest], HttpResponseBase]
 
@@ -42,17 +40,14 @@ def choose_language(get_response: View) -> View:
 
 
 def language_of(request: HttpRequest) -> str:
-    """Return the language of whoever sent this, of those that its address speaks, as Django names them."""
-    spoken = [code for code, _ in settings.LANGUAGES]
-    if request.path_info.startswith(FOR_EVERYBODY):
-        spoken = list(settings.MAIL_LANGUAGES)
+    """Return the language of whoever sent this, as Django names it."""
     accepted = parse_accept_lang_header(request.META.get("HTTP_ACCEPT_LANGUAGE", ""))
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
     wanted = (chosen, *(asked for asked, _ in accepted), settings.AMBER_LANGUAGE)
-    return next(filter(None, (_match(each, spoken) for each in wanted)), settings.LANGUAGE_CODE)
+    return next(filter(None, (_match(each) for each in wanted)), settings.LANGUAGE_CODE)
 
 
-def _match(asked: str, spoken: Sequence[str]) -> str:
+def _match(asked: str) -> str:
     """Return the language that a code names, with or without its script and region; empty if none."""
     begins = asked.lower().partition("-")[0]
-    return next((code for code in spoken if code.partition("-")[0] == begins), "")
+    return next((code for code, _ in settings.LANGUAGES if code.partition("-")[0] == begins), "")

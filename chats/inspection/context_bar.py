@@ -12,6 +12,8 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from amber.lib.operator_pages.cells import write_number
+
 PARTS: Final = {
     "system": gettext_lazy("System prompt"),
     "tools": gettext_lazy("Tools"),
@@ -99,7 +101,7 @@ def draw_context(
         prompt_tokens=limited,
         limit_tokens=limit,
         filled=_percent(filled),
-        filled_percent=f"{filled:.1f}" if 0 < filled < 10 else f"{filled:.0f}",
+        filled_percent=write_number(filled, 1 if 0 < filled < 10 else 0),
         left_out=_left_out(manifest.get("left_out")),
     )
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from amber.lib.operator_pages.cells import write_number
 from chats.models import ChatMessage, Turn
 from engine.messages import MessageRole
 
@@ -74,7 +75,7 @@ def write_ms(value: int) -> str:
     if value < 1_000:
         return f"{value} ms"
     if value < 60_000:
-        return f"{value / 1_000:.1f} s"
+        return f"{write_number(value / 1_000, 1)} s"
     return f"{value // 60_000} min {value % 60_000 // 1_000} s"
 
 

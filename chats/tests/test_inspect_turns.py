@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,6 +133,11 @@ def test_spans_stay_within_the_time_line_whatever_the_clocks_say(started, first,
 )
 def test_durations_are_written_for_people(ms, words):
     assert write_ms(ms) == words
+
+
+def test_a_duration_has_the_comma_of_the_language():
+    with translation.override("de"):
+        assert write_ms(2_449) == "2,4 s"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,6 +16,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from amber.lib.operator_pages.cells import write_number
 from libraries.ingestion.overview import STEPS, IngestionOverview, count_ended, overview_of
 from libraries.models import Document, DocumentStage, DocumentStatus, Repository
 
@@ -68,10 +69,12 @@ def ingestion_page() -> dict[str, Any]:
         "title": _("Ingestion"),
         "steps": [_step(name, overview) for name in STEPS],
         "overview": overview,
-        "documents_per_minute": f"{overview.documents_per_minute:,.1f}",
-        "chunks_per_minute": f"{overview.chunks_per_minute:,.0f}",
+        "documents_per_minute": write_number(overview.documents_per_minute, 1),
+        "chunks_per_minute": write_number(overview.chunks_per_minute, 0),
         "oldest": timesince(oldest) if oldest else "",
-        "stages": [(_STAGE_TITLES[name], f"{ms:,}") for name, ms in overview.mean_ms.items()],
+        "stages": [
+            (_STAGE_TITLES[name], write_number(ms)) for name, ms in overview.mean_ms.items()
+        ],
         "waiting": _who_waits(),
     }
 
@@ -83,7 +86,7 @@ def _step(name: str, overview: IngestionOverview) -> Step:
     state = _STATES.get(name, "neutral" if name in _AT_REST else "busy")
     return Step(
         title=str(_TITLES[name]),
-        count=f"{count:,}" + ("+" if count == MOST_COUNTED else ""),
+        count=write_number(count) + ("+" if count == MOST_COUNTED else ""),
         state=state if count else "neutral",
         link=f"{reverse(f'admin:libraries_{model}_changelist')}?{urlencode(chosen)}",
     )
@@ -100,7 +103,7 @@ def _who_waits() -> Sequence[Mapping[str, Any]]:
         {
             "name": row["organization__name"],
             "slug": row["organization__slug"],
-            "count": f"{row['n']:,}",
+            "count": write_number(row["n"]),
             "since": timesince(row["since"], now),
         }
         for row in counted.order_by("-n")[:MOST_WAITING]

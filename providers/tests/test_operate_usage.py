@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from accounts.key_services import rotate_api_key
 from accounts.models import User
@@ -153,6 +154,19 @@ def test_a_file_holds_no_formula(operator, alice, new_model):
     assert {row["day"] for row in rows} == {str(datetime.now(UTC).date())}
 
 
+def test_in_german_the_drawing_and_the_file_are_the_same(operator, used):
+    """A comma in either would be another number, or none."""
+    german = {"headers": {"Accept-Language": "de"}}
+    pages = [
+        operator.get(REPORT, {"measure": "cost"}, **how).content.decode() for how in ({}, german)
+    ]
+    drawn = [re.findall(r"<(?:rect|line)[^>]+>", page) for page in pages]
+    assert drawn[0] == drawn[1]
+    assert "m1 0,0012<" in pages[1]
+    files = [operator.get(REPORT, {"csv": "both"}, **how).content for how in ({}, german)]
+    assert files[0] == files[1]
+
+
 def test_is_for_operators(alice):
     client = Client()
     client.force_login(alice.user)
@@ -281,3 +295,13 @@ def test_money_is_written_with_the_digits_that_count(cost, said):
 )
 def test_large_numbers_are_short_on_an_axis(count, said):
     assert write_short(count) == said
+
+
+def test_numbers_have_the_separators_of_the_language():
+    with translation.override("de"):
+        assert [write_short(2.5), write_short(9_999), write_short(1_234_567)] == [
+            "2,5",
+            "9.999",
+            "1,2M",
+        ]
+        assert [write_cost("12345.678"), write_cost("0.0042135")] == ["12.345,68", "0,0042"]

@@ -109,13 +109,16 @@ def write_moment(moment: datetime | None, *, seconds: bool = False) -> SafeStrin
 
 
 def write_number(number: float | Decimal | None, places: int | None = None) -> str:
-    """Write a number with separators; `places` after the point, or as many as it has."""
+    """Write a number with the language's separators, rounded to `places`, or with as many as it has."""
     if number is None:
         return NOTHING
     if isinstance(number, Decimal) and places is None:
         number = number.normalize() + 0
         places = max(0, -int(number.as_tuple().exponent))
-    return str(formats.number_format(number, places, force_grouping=True))
+    written = (
+        number if places is None else f"{number:.{places}f}"
+    )  # what Django would cut off is rounded
+    return str(formats.number_format(written, places, force_grouping=True))
 
 
 def write_money(amount: Decimal | None) -> str:

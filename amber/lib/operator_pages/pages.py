@@ -228,8 +228,9 @@ class OperatorAdmin(_Columns, ModelAdmin):
     @property
     def search_help_text(self) -> str:
         """Name the searched fields, as in "Search by id, user email"."""
-        names = (name.lstrip("=").replace("__", " ") for name in self.search_fields)
-        listed = ", ".join(gettext(name.replace("_", " ")) for name in names)
+        paths = (name.lstrip("=").split("__") for name in self.search_fields)
+        named = (" ".join(gettext(each.replace("_", " ")) for each in path) for path in paths)
+        listed = ", ".join(named)
         return gettext("Search by %(names)s") % {"names": listed}
 
     def get_form(

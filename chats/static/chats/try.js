@@ -14,7 +14,8 @@
 
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const copy = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
-  const number = (value) => Number(value ?? 0).toLocaleString(document.documentElement.lang);
+  const number = (value, form) => Number(value ?? 0).toLocaleString(document.documentElement.lang, form);
+  const tenth = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
   const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
   function begin(question) {
@@ -116,7 +117,7 @@
     },
     "turn.completed": (exchange, event) => {
       const facts = [
-        fill(words.completed, { seconds: ((performance.now() - exchange.since) / 1000).toFixed(1) }),
+        fill(words.completed, { seconds: number((performance.now() - exchange.since) / 1000, tenth) }),
         fill(words.tokens, { prompt: number(event.usage?.prompt_tokens), reply: number(event.usage?.completion_tokens) }),
       ];
       say(exchange, facts.join(" · "));
