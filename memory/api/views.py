@@ -36,7 +36,7 @@ from memory.facts.facts import Fact
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
-from memory.recall.recall import search, vector_of
+from memory.recall.recall import search
 from memory.wire import memory_wire
 
 LARGE: Final = ("vector", "search")
@@ -139,13 +139,12 @@ class MemorySearchView(APIView):
         principal = principal_of(request)
         given = validate_body(MemoryQuery, request)
         owner = Owner.of(principal)
-        asked = embedded_or_none(given["query"], owner=owner)
         found = search(
             owner,
             given["query"],
             limit=given["k"],
             only_assistant_id=principal.assistant_id,
-            **vector_of(asked),
+            embedded=embedded_or_none(given["query"], owner=owner),
         )
         results = [
             {"memory": memory_wire(memory), "relevance": round(relevance, 3)}
