@@ -59,15 +59,15 @@ def argument_rows(parameters: Any) -> list[ArgumentRow]:
     """Return the table of a function's arguments; empty if it takes none."""
     return [
         ArgumentRow(
-            row.depth,
-            row.place,
-            type_words(row.field),
-            row.field.is_required,
-            row.field.description,
-            _shorten_all(map(as_json, _innermost(row.field).choices)),
-            _shorten_all(rule_words(row.field)),
+            depth,
+            place,
+            type_words(part),
+            part.is_required,
+            part.description,
+            _shorten_all(map(as_json, _innermost(part).choices)),
+            _shorten_all(rule_words(part)),
         )
-        for row in rows_of(read_fields(parameters))
+        for depth, place, part in rows_of(read_fields(parameters))
     ]
 
 
