@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from amber.lib.shortening import shorten
 from tools.trial_forms.posted_arguments import MAX_ITEMS, ROOT, Posted, count_of
 from tools.trial_forms.schema_fields import ArgumentField, FieldKind, as_json, read_fields, rows_of
 
@@ -101,9 +102,7 @@ def _innermost(part: ArgumentField) -> ArgumentField:
 
 
 def _shorten_all(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(
-        text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…" for text in texts
-    )
+    return tuple(shorten(text, MAX_SHOWN_CHARS) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
