@@ -1,7 +1,6 @@
 """Serve the REST API of one's own memories (docs/memory.md): one view per address."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -160,11 +159,7 @@ class MemoryExportView(APIView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """Export all your memories, superseded ones too, as one JSON document."""
         rows = _mine(principal_of(request))
-        return json_response({"memories": in_batches(rows, _as_wire)}, filename="memories.json")
-
-
-def _as_wire(memories: list[Memory]) -> list[Mapping[str, Any]]:
-    return [memory_wire(memory) for memory in memories]
+        return json_response({"memories": in_batches(rows, memory_wire)}, filename="memories.json")
 
 
 def _mine(principal: Principal) -> QuerySet[Memory]:
