@@ -109,6 +109,8 @@ class ChangeHub:
                         self._pubsub = pubsub
                     pause_seconds = _PAUSE_SECONDS
                     await self._listen(pubsub)
+                    async with self._settling:  # it is not closed while somebody asks it
+                        self._pubsub = None
             except (RedisError, OSError) as exc:
                 logger.warning("changes_lost_redis", reason=type(exc).__name__)
                 await asyncio.sleep(pause_seconds)
