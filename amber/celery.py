@@ -11,18 +11,12 @@ from typing import Any
 
 import structlog
 from celery import Celery, bootsteps
-from celery.signals import (
-    worker_process_init,
-    worker_process_shutdown,
-    worker_ready,
-    worker_shutting_down,
-)
+from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.consumer import Consumer as CeleryConsumer
 from celery.worker.state import maybe_shutdown
 from kombu import Connection, Queue
 
 from amber.lib.tracing import spans
-from amber.lib.tracing.start import stop_tracing
 from amber.lib.workers.queue import QUEUES
 from amber.lib.workers.task_spans import trace_tasks
 
@@ -100,18 +94,6 @@ def _note_pulse() -> None:
     from amber.lib.workers.worker import this_worker
 
     this_worker().consuming_at = time.monotonic()
-
-
-@worker_process_init.connect
-def _watch_child(**_: Any) -> None:
-    from amber.lib.workers import interpreter_watch
-
-    interpreter_watch.start()
-
-
-@worker_process_shutdown.connect
-def _end_child(**_: Any) -> None:
-    stop_tracing()
 
 
 @worker_ready.connect

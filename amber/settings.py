@@ -37,11 +37,9 @@ CORS_ALLOW_HEADERS = [
     *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name"),
     # What OpenAI's own clients send along from a browser.
     *("openai-organization", "openai-project", "openai-beta", "user-agent"),
-    *(f"x-stainless-{name}" for name in ("arch", "lang", "os", "package-version", "runtime")),
-    *(
-        f"x-stainless-{name}"
-        for name in ("runtime-version", "retry-count", "timeout", "helper-method")
-    ),
+    *("x-stainless-arch", "x-stainless-lang", "x-stainless-os", "x-stainless-package-version"),
+    *("x-stainless-runtime", "x-stainless-runtime-version", "x-stainless-retry-count"),
+    *("x-stainless-timeout", "x-stainless-helper-method"),
 ]
 CORS_EXPOSE_HEADERS = [
     *("X-Request-Id", "Retry-After", "Location", "X-Amber-Chat-Id", "WWW-Authenticate"),
@@ -356,7 +354,6 @@ SOCIALACCOUNT_ADAPTER = "accounts.auth_pages.adapter.SocialAccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_PREVENT_ENUMERATION = True
 HEADLESS_ONLY = True
 HEADLESS_CLIENTS = ("browser",)
@@ -378,8 +375,6 @@ IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = 30 * 24 * 3_600
 IDP_OIDC_RATE_LIMITS = {"client_registration": "10/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = env.integer("AMBER_TRUSTED_PROXIES", 0)
 CSRF_FAILURE_VIEW = "amber.lib.rest.api.csrf_failure"
-CSRF_COOKIE_HTTPONLY = False
-SESSION_COOKIE_SAMESITE = "Lax"
 globals().update(env.mail_server("AMBER_SMTP_URL"))
 AMBER_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
 if AMBER_OPEN_SIGNUP and not AMBER_SENDS_MAIL:
@@ -415,9 +410,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         deepLinking: true, docExpansion: "list", filter: true, persistAuthorization: true,
         displayRequestDuration: true, defaultModelsExpandDepth: 0, plugins: [AmberPlugin],
     }""",
-    "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "ENUM_NAME_OVERRIDES": {
@@ -453,12 +446,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_DISABLE_PREFETCH = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = 800_000
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A Redis that refuses writes counts as away: the worker stays, and connects again.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
@@ -478,12 +466,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 
 # -- Time, words, logs -------------------------------------------------------------------------
-USE_TZ = True
 TIME_ZONE = "UTC"
 # What programs read is English: REST, workers, commands. Pages have languages (amber/languages/).
 LANGUAGE_CODE = "en"
 LOCALE_PATHS = [BASE_DIR / "amber" / "locale"]
-USE_I18N = True
 
 # Where traces go to, OTEL_* says (amber/lib/tracing/).
 AMBER_TRACE_CALLERS = env.flag("AMBER_TRACE_CALLERS", False)
@@ -532,7 +518,6 @@ LOGGING: dict[str, Any] = {
     "root": {"handlers": ["stdout"], "level": AMBER_LOG_LEVEL},
     "loggers": {
         "httpx2": {"level": "WARNING"},
-        "openai": {"level": "WARNING"},
         # They log whole requests, with signatures.
         **{name: {"level": "WARNING"} for name in ("boto3", "botocore", "s3transfer", "urllib3")},
         "dulwich": {"level": "ERROR"},

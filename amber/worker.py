@@ -1,7 +1,7 @@
 """Run a worker process.
 
     python -m amber.worker chat --threads 64
-    python -m amber.worker ingest --processes 1
+    python -m amber.worker ingest --threads 2
 
 Starts Celery's worker without its command line, which imports a terminal toolkit, and Django
 without the apps that only pages need: together 50 MB a process.
@@ -25,9 +25,7 @@ INGEST_NICENESS = 10
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="amber.worker")
     parser.add_argument("queue", choices=("chat", "ingest"))
-    pool = parser.add_mutually_exclusive_group(required=True)
-    pool.add_argument("--threads", type=int, help="run this many tasks in threads")
-    pool.add_argument("--processes", type=int, help="run this many tasks in child processes")
+    parser.add_argument("--threads", type=int, required=True, help="how many tasks run at once")
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
     name_process(f"{given.queue} worker")
@@ -35,10 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
     if given.queue == "ingest":
         os.nice(INGEST_NICENESS)
     os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # the web process has made them
-    return _consume(given.queue, given.threads or given.processes, threads=bool(given.threads))
+    return _consume(given.queue, given.threads)
 
 
-def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
+def _consume(queue: str, threads: int) -> int:
     from celery.exceptions import SecurityWarning
 
     from amber.celery import app
@@ -48,8 +46,8 @@ def _consume(queue: str, concurrency: int, *, threads: bool) -> int:
     warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
         hostname=f"{queue}-{os.getpid()}@{socket.gethostname()}",
-        pool_cls="threads" if threads else "prefork",
-        concurrency=concurrency,
+        pool_cls="threads",
+        concurrency=threads,
         queues=[queue],
         loglevel="WARNING",
         quiet=True,

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from accounts.principal import Principal
 from chats.context.call_options import CallOptions
-from chats.context.knowledge import Knowledge, KnowledgeRequest, cited_in, find_knowledge
+from chats.context.knowledge import Knowledge, cited_in, find_knowledge
 from chats.models import Turn
 from chats.services import start_stateless_turn
 from engine.context.recall import question_of
@@ -52,14 +52,12 @@ def ask_library(
     """
     searched = question_of([*(pair["user"] for pair in history), question]) or question
     knowledge = find_knowledge(
-        KnowledgeRequest(
-            library=library,
-            question=searched,
-            user_id=principal.user_id,
-            limit_tokens=settings.AMBER_PASSAGE_TOKENS,
-            encoding=DEFAULT_ENCODING,
-            vectors=_vectors(library, principal, searched),
-        )
+        library,
+        searched,
+        user_id=principal.user_id,
+        limit_tokens=settings.AMBER_PASSAGE_TOKENS,
+        encoding=DEFAULT_ENCODING,
+        vectors=_vectors(library, principal, searched),
     )
     prompt = ask_prompt(
         question,

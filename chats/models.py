@@ -9,7 +9,6 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce, Now
-from django.utils import timezone
 from django.utils.functional import cached_property
 from pgvector.django import HalfVectorField
 
@@ -18,7 +17,7 @@ from accounts.principal import Principal
 from accounts.tenant_rows import OwnedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
 from amber.lib.database.referenced_rows import ReferenceKey
-from amber.lib.database.rows import minute_of, second_of
+from amber.lib.database.rows import ExpiringQuerySet, is_before_expiry, minute_of, second_of
 from amber.lib.search.tsvector import TokenVectorField
 from amber.lib.search.vector_arrays import VectorArrayField
 from assistants.models import Assistant, AssistantGrant, ScenePrompt
@@ -34,23 +33,17 @@ class ChatOwner(models.TextChoices):
     GUEST = "guest"
 
 
-class ChatQuerySet(OwnedQuerySet):
+class ChatQuerySet(OwnedQuerySet, ExpiringQuerySet):  # type: ignore[override]  # as_manager
     """A key bound to an assistant sees only the chats with that assistant which it began itself.
 
     A chat that has expired is absent at once, although its rows are deleted in batches.
     """
 
     def _seen_by(self, principal: Principal) -> Q:
-        seen = super()._seen_by(principal) & _is_before_expiry()
+        seen = super()._seen_by(principal) & is_before_expiry()
         if principal.assistant_id:
             seen &= Q(assistant_id=principal.assistant_id) & made_with(principal)
         return seen
-
-    def before_expiry(self) -> Self:
-        return self.filter(_is_before_expiry())
-
-    def past_expiry(self) -> Self:
-        return self.filter(expired_at__lte=timezone.now())
 
     def annotate_grants(self) -> Self:
         """Read `has_granted_assistant` of each chat with its row.
@@ -70,11 +63,6 @@ class ChatQuerySet(OwnedQuerySet):
         """Read `live_turn_id` of each chat with its row."""
         live = Turn.objects.filter(chat=OuterRef("pk"), status__in=LIVE_STATUSES)
         return self.annotate(live_turn_id=Subquery(live.values("pk")[:1]))
-
-
-def _is_before_expiry(prefix: str = "") -> Q:
-    never = Q(**{f"{prefix}expired_at__isnull": True})
-    return never | Q(**{f"{prefix}expired_at__gt": Now()})
 
 
 class Chat(TenantRow):
@@ -365,7 +353,7 @@ STATUS_CHOICES: Final = tuple((status.value, status.value.title()) for status in
 
 
 def _turn_in_sight() -> Q:
-    return Q(chat__isnull=True) | _is_before_expiry("chat__")
+    return Q(chat__isnull=True) | is_before_expiry("chat__")
 
 
 class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # as_manager
@@ -384,11 +372,11 @@ class TurnQuerySet(OwnedQuerySet, LeasedQuerySet):  # type: ignore[override]  # 
             seen &= in_its_chat | Q(chat__isnull=True) & made_with(principal)
         return seen
 
-    def in_sight(self) -> "TurnQuerySet":
+    def in_sight(self) -> Self:
         """Return the turns whose chat, if they are in one, is not being deleted."""
         return self.filter(_turn_in_sight())
 
-    def live(self) -> "TurnQuerySet":
+    def live(self) -> Self:
         return self.filter(status__in=LIVE_STATUSES)
 
     def annotate_question_siblings(self) -> Self:

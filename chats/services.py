@@ -156,9 +156,7 @@ def post_message(
     )
     if posted.turn is None:
         tell_of_chat(chat)
-    if claim is not None:
-        settle(claim, status=201, answer=posted.wire())
-    return posted
+    return _settle_post(posted, claim)
 
 
 @transaction.atomic(durable=True)
@@ -196,7 +194,7 @@ def edit_message(
     transcript.move_leaf(chat, edited)
     if turn is None:
         tell_of_chat(chat)
-    return _post_result(edited, turn, claim)
+    return _settle_post(PostResult(edited, turn), claim)
 
 
 @transaction.atomic(durable=True)
@@ -216,7 +214,7 @@ def regenerate(
     answered_by = assistant or _assistant_of(question, chat, principal)
     turn = _start_turn(chat, principal, question, answered_by)
     transcript.move_leaf(chat, question)
-    return _post_result(question, turn, claim)
+    return _settle_post(PostResult(question, turn), claim)
 
 
 @transaction.atomic(durable=True)
@@ -349,11 +347,8 @@ def _is_about_file(message: ChatMessage) -> bool:
     return is_file and message.role in ASKING_ROLES
 
 
-def _post_result(
-    message: ChatMessage, turn: Turn | None, claim: IdempotencyRecord | None
-) -> PostResult:
-    posted = PostResult(message, turn)
-    if claim is not None:
+def _settle_post(posted: PostResult, claim: IdempotencyRecord | None) -> PostResult:
+    if claim is not None:  # without one its JSON, which costs a query, may never be asked for
         settle(claim, status=201, answer=posted.wire())
     return posted
 

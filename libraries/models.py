@@ -20,33 +20,24 @@ from accounts.principal import Principal
 from accounts.registry import assistant_libraries
 from accounts.tenant_rows import OwnedQuerySet, SharedQuerySet, TenantQuerySet, TenantRow
 from amber.lib.database.lease import Leased, LeasedQuerySet
+from amber.lib.database.rows import ExpiringQuerySet, is_before_expiry
 from amber.lib.search.stems import WORDS_FORM
 from amber.lib.search.tsvector import TokenVectorField
 from providers.models import EmbeddingModel
 
 
-class FileQuerySet(OwnedQuerySet):
+class FileQuerySet(OwnedQuerySet, ExpiringQuerySet):  # type: ignore[override]  # as_manager
     """Files, seen by their owners. One whose time is up is absent even while its row is there.
 
     A key that is limited to an assistant sees the files it uploaded and those of its turns.
     """
 
     def _seen_by(self, principal: Principal) -> Q:
-        return super()._seen_by(principal) & made_with(principal) & _is_before_expiry()
-
-    def before_expiry(self) -> Self:
-        return self.filter(_is_before_expiry())
-
-    def past_expiry(self) -> Self:
-        return self.filter(expired_at__lte=timezone.now())
+        return super()._seen_by(principal) & made_with(principal) & is_before_expiry()
 
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 """The types that uploaded images are re-encoded to; nothing else has an image's type."""
-
-
-def _is_before_expiry() -> Q:
-    return Q(expired_at__isnull=True) | Q(expired_at__gt=timezone.now())
 
 
 class File(TenantRow):

@@ -12,7 +12,7 @@ from django.urls import reverse
 from accounts import group_services, services
 from accounts.audit_actions import AuditAction
 from accounts.models import AuditEvent, GroupMember, Invitation, Membership, User
-from accounts.tests.test_sign_in_users import new_browser, post
+from accounts.tests.browsers import new_browser, post
 from amber.lib.ids import new_id
 from assistants.models import Assistant
 from libraries.models import Library

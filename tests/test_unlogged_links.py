@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import Client
 
 from accounts import services
-from accounts.tests.test_sign_in_users import new_browser, post
+from accounts.tests.browsers import new_browser, post
 from amber.lib.environment import mail_server
 from amber.lib.mail.log_redaction import LINK_PATHS
 from amber.web.page import PLACES

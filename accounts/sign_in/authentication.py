@@ -124,8 +124,7 @@ def _by_header(
         raise NotAuthenticated(code="invalid_credential")
     if looks_like_guest_token(secret):
         return _by_guest_token(secret, request)
-    is_token = for_applications and not is_well_formed(secret)
-    key = _key_of_token(secret, request) if is_token else _key(secret)
+    key = _key(secret, request, for_applications=for_applications)
     principal = _principal_of_key(key, request)
     _check_limits(key, request, scope)
     _touch(key)
@@ -154,19 +153,12 @@ def check_page(assistant: PublicAssistant, request: HttpRequest) -> None:
         raise Forbidden("This assistant may not be used from pages of this origin.")
 
 
-def _key(secret: str) -> ApiKey:
-    if not is_well_formed(secret):
-        raise NotAuthenticated(code="invalid_credential")
-    found = _live_keys(sha256=sha256_hex(secret))
-    if not found:
-        raise NotAuthenticated(code="invalid_credential")
-    (key,) = found
-    return key
-
-
-def _key_of_token(token: str, request: HttpRequest) -> ApiKey:
-    """Return the key that the application stands behind. Two queries, and the key's."""
-    sha256 = key_hash_of_token(token, request)
+def _key(secret: str, request: HttpRequest, *, for_applications: bool) -> ApiKey:
+    """Return the key with this text. One query, and two for an application's token, behind which
+    one stands."""
+    sha256 = sha256_hex(secret) if is_well_formed(secret) else ""
+    if not sha256 and for_applications:
+        sha256 = key_hash_of_token(secret, request)
     found = _live_keys(sha256=sha256) if sha256 else ()
     if not found:
         raise NotAuthenticated(code="invalid_credential")

@@ -152,17 +152,14 @@ def build_wall(connection: Any) -> None:
     """
     with connection.cursor() as cursor:
         there = set(connection.introspection.table_names(cursor))
-        for table, wall in TABLES.items():
+        for table in TABLES:
             if table in there:
-                cursor.execute(_wall_sql(table, wall))
+                cursor.execute(wall_sql(table))
 
 
 def wall_sql(table: str) -> str:
-    """Return the statements that bring one table in line, for one that takes another's place."""
-    return _wall_sql(table, TABLES[table])
-
-
-def _wall_sql(table: str, wall: Wall) -> str:
+    """Return the statements that bring one table in line."""
+    wall = TABLES[table]
     readable = f"({wall.floor}) OR ({wall.seen})"
     statements = [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",

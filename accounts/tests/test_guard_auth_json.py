@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts import services
 from accounts.models import User
-from accounts.tests.test_sign_in_users import AUTH, new_browser
+from accounts.tests.browsers import AUTH, new_browser
 from tests.routes import auth_routes
 
 PASSWORD = "a quite long sentence"

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts import services
 from accounts.models import Organization, OutgoingMail, User
-from accounts.tests.test_sign_in_users import new_browser, post
+from accounts.tests.browsers import new_browser, post
 from amber.lib.ids import new_id
 
 PASSWORD = "a quite long sentence"

@@ -16,7 +16,7 @@ from accounts.audit.verification import verify_chain
 from accounts.audit_actions import AuditAction
 from accounts.models import AuditChain, AuditEvent, Organization
 from accounts.sign_in.rates import spend_guest_token
-from accounts.tests.test_sign_in_users import new_browser, post
+from accounts.tests.browsers import new_browser, post
 from tests.personas import Persona, api
 
 APPENDERS = 20

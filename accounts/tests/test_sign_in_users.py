@@ -1,7 +1,5 @@
 """Sign-up, login and the rest of allauth's browser API, as a single-page application uses it."""
 
-import json
-from random import randrange
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,13 +14,11 @@ from accounts import services
 from accounts.auth_pages.adapter import SocialAccountAdapter
 from accounts.mail.delivery import deliver_due
 from accounts.models import Invitation, Organization, User
+from accounts.tests.browsers import AUTH, new_browser, post
 from amber.lib.ids import new_id
 from tests.personas import api
 
-AUTH = "/_allauth/browser/v1/auth"
 ME = "/api/v1/me/"
-
-# allauth counts attempts by address and by email, in Redis: every test comes as somebody new.
 
 
 @pytest.fixture(autouse=True)
@@ -35,19 +31,9 @@ def good() -> dict[str, str]:
     return {"email": f"{new_id().hex}@example.com", "password": "a quite long sentence"}
 
 
-def new_browser(**options: Any) -> Client:
-    return Client(REMOTE_ADDR=f"198.51.{randrange(256)}.{randrange(256)}", **options)
-
-
 @pytest.fixture
 def browser(db: None) -> Client:
     return new_browser()
-
-
-def post(client: Client, path: str, body: object, **headers: str) -> Any:
-    return client.post(
-        f"{AUTH}/{path}", json.dumps(body), content_type="application/json", headers=headers
-    )
 
 
 @pytest.fixture

@@ -88,14 +88,8 @@ class Rememberer:
 
     def ask(self, question: str) -> list[str]:
         """Return what a turn would be told."""
-        asked = self._embed_one(question)
-        found = recall(
-            self.owner,
-            question,
-            limit_tokens=MEMORY_TOKENS,
-            vector=asked.vector if asked else None,
-            model_id=asked.model_id if asked else None,
-        )
+        embedded = self._embed_one(question)
+        found = recall(self.owner, question, limit_tokens=MEMORY_TOKENS, embedded=embedded)
         return [memory.content for memory in found]
 
     def shown_to_model(self, said: str) -> str:

@@ -21,7 +21,7 @@ from assistants.models import ScenePrompt
 from assistants.scenes.choice import Choice, choose_scene, vectors_of_scenes
 from chats.context.block_search import PathSearch
 from chats.context.composition import PromptFormat
-from chats.context.knowledge import Knowledge, KnowledgeRequest, find_knowledge
+from chats.context.knowledge import Knowledge, find_knowledge
 from chats.context.lookups import RecallRequest
 from chats.context.question_embedding import QuestionEmbedding
 from chats.context.recall import (
@@ -36,6 +36,7 @@ from chats.models import Turn
 from engine.history.prompt import MEMORIES_PROMPT, RECALL_PROMPT, mark_untrusted
 from engine.provider.model import ProviderError
 from libraries.embedding.store import embed_texts
+from memory.facts.facts import EmbeddedText
 from memory.models import Memory
 from memory.recall.recall import match_words
 from memory.recall.recall import recall as recall_memories
@@ -117,11 +118,19 @@ def look_up(
     choice = Choice(wanted.pinned_scene, {})
     if wanted.scenes and model is not None and vector is not None:
         choice = _choose_scene(turn, wanted.scenes, model, vector)
-    model_id = model.pk if model else None
     return RetrievedContext(
         blocks=_recall_blocks(turn, wanted, words.blocks, vector, budgets.blocks),
-        memories=_recall_memories(turn, wanted, words, vector, model_id, budgets.memories),
-        knowledge=_find_knowledge(turn, wanted, embedded, budgets.passages, encoding),
+        memories=_recall_memories(turn, wanted, words.memories, vector, budgets.memories),
+        knowledge=find_knowledge(
+            wanted.library,
+            wanted.question,
+            user_id=turn.user_id,
+            limit_tokens=budgets.passages,
+            encoding=encoding,
+            vectors=embedded.vectors,
+        )
+        if wanted.library is not None
+        else None,
         scene=choice.scene,
         scores=choice.scores,
     )
@@ -166,42 +175,23 @@ def _today(turn: Turn) -> date:
 def _recall_memories(
     turn: Turn,
     wanted: RecallRequest,
-    words: WordFindings,
+    words: KeywordMatches | None,
     vector: "Vector | None",
-    model_id: UUID | None,
     limit_tokens: int,
 ) -> Mapping[Memory, float]:
     if wanted.owner is None:
         return {}
-    model = wanted.embedding_model
-    if model is not None and model.provider.is_offline:
-        vector = None  # it hashes words, and words are compared better as they are
+    embedded = None
+    if vector is not None and (model := wanted.embedding_model) is not None:
+        embedded = EmbeddedText(vector, model.pk, is_lexical=model.provider.is_offline)
     return recall_memories(
         wanted.owner,
         wanted.question,
         assistant_id=turn.assistant_id,
         limit_tokens=limit_tokens,
-        vector=vector,
-        model_id=model_id,
-        words=words.memories,
+        embedded=embedded,
+        words=words,
         may_rerank=True,
-    )
-
-
-def _find_knowledge(
-    turn: Turn, wanted: RecallRequest, embedded: QuestionEmbedding, limit_tokens: int, encoding: str
-) -> Knowledge | None:
-    if wanted.library is None:
-        return None
-    return find_knowledge(
-        KnowledgeRequest(
-            library=wanted.library,
-            question=wanted.question,
-            user_id=turn.user_id,
-            limit_tokens=limit_tokens,
-            encoding=encoding,
-            vectors=embedded.vectors,
-        )
     )
 
 

@@ -5,8 +5,8 @@ answer to its sources. Passages are stored whole with the message: a citation re
 the message lives, whatever becomes of the library.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -39,34 +39,30 @@ class Knowledge:
         return render_passages(self.passages)
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeRequest:
-    """A question to a library.
+def find_knowledge(
+    library: Library,
+    question: str,
+    *,
+    user_id: UUID | None,
+    limit_tokens: int,
+    encoding: str,
+    vectors: Mapping[UUID, Any],
+) -> Knowledge:
+    """Return the passages that matter, as many as the budget holds. Four to eight queries.
 
-    `vectors` are by embedding model; without one only words are used.
+    `vectors` are by embedding model; without the library's only words are used.
     """
-
-    library: Library
-    question: str
-    user_id: UUID | None
-    limit_tokens: int
-    encoding: str
-    vectors: Any = field(default_factory=dict)
-
-
-def find_knowledge(request: KnowledgeRequest) -> Knowledge:
-    """Return the passages that matter, as many as the budget holds. Four to eight queries."""
-    has_vector = request.library.embedding_model_id in request.vectors
+    has_vector = library.embedding_model_id in vectors
     found = search(
-        [request.library],
-        request.question,
+        [library],
+        question,
         k=MAX_PASSAGES,
-        query_vectors=request.vectors,
-        user_id=request.user_id,
+        query_vectors=vectors,
+        user_id=user_id,
         retrievers=BOTH_RETRIEVERS if has_vector else ("words",),
     )
-    count = partial(tokens.count_text, encoding=request.encoding)
-    rest = request.limit_tokens
+    count = partial(tokens.count_text, encoding=encoding)
+    rest = limit_tokens
     kept: list[dict[str, Any]] = []
     for passage in found.relevant:
         rest -= count(passage.content)

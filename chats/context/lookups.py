@@ -8,7 +8,7 @@ not decide what becomes of the findings: `chats.context.gathering` composes them
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -116,13 +116,15 @@ def find_places(turn: Turn, turn_config: TurnConfig) -> SearchPlaces:
     if not is_asking and turn.chat is None:
         return SearchPlaces(library, owner, False, False, (), None)
     uses_memory = is_asking and turn_config.uses_memory
-    stored = _read_places(turn, owner, uses_memory=uses_memory, uses_scenes=is_asking)
-    is_pinned = turn.chat is not None and turn.chat.pinned_scene_id is not None
-    has_scenes = stored.has_scenes and not is_pinned
-    is_long = bool(tail_start(stored.blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
-    is_searched = is_asking and (stored.has_memories or has_scenes or is_long)
-    model = stored.embedding_model if is_searched else None
-    return SearchPlaces(library, owner, stored.has_memories, has_scenes, stored.blocks, model)
+    has_memories, has_scenes, blocks, model = _read_places(
+        turn, owner, uses_memory=uses_memory, uses_scenes=is_asking
+    )
+    if turn.chat is not None and turn.chat.pinned_scene_id is not None:
+        has_scenes = False
+    is_long = bool(tail_start(blocks, limit_tokens=settings.AMBER_CONTEXT_TAIL_TOKENS))
+    if not is_asking or not (has_memories or has_scenes or is_long):
+        model = None
+    return SearchPlaces(library, owner, has_memories, has_scenes, blocks, model)
 
 
 def plan_lookups(turn: Turn, tail: Tail, places: SearchPlaces) -> RecallRequest:
@@ -164,21 +166,11 @@ def _pinned_scene(turn: Turn) -> ScenePrompt | None:
         return mine.filter(pk=turn.chat.pinned_scene_id).first()
 
 
-class _StoredPlaces(NamedTuple):
-    """What could be looked up for a question: memories, scenes, the newest blocks.
-
-    `embedding_model` is None if there are none of these to compare the question with.
-    """
-
-    has_memories: bool
-    has_scenes: bool
-    blocks: Sequence[SealedBlock]
-    embedding_model: EmbeddingModel | None
-
-
 def _read_places(
     turn: Turn, owner: Owner, *, uses_memory: bool, uses_scenes: bool
-) -> _StoredPlaces:
+) -> tuple[bool, bool, Sequence[SealedBlock], EmbeddingModel | None]:
+    """Return whether there are memories and scenes, the newest blocks, and the model that compares
+    the question with them: None if there are none of these."""
     model = registry.select_default_embedding_model()
     tail_tokens = settings.AMBER_CONTEXT_TAIL_TOKENS
     values = {
@@ -194,12 +186,8 @@ def _read_places(
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         has_memories, has_scenes, blocks, *columns = cursor.fetchone()
-    return _StoredPlaces(
-        has_memories,
-        has_scenes,
-        [SealedBlock(*block) for block in reversed(blocks)],
-        model.rows([columns])[0] if columns[0] else None,
-    )
+    newest = [SealedBlock(*block) for block in reversed(blocks)]
+    return has_memories, has_scenes, newest, model.rows([columns])[0] if columns[0] else None
 
 
 def was_searched(tail: Tail) -> bool:

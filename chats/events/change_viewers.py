@@ -18,7 +18,7 @@ from accounts.sign_in.credentials import AnyCredential
 from amber.lib import redis as amber_redis
 from amber.lib.rest.drain import drain
 from chats.events.changes import READY
-from chats.events.viewers import find_unwelcome
+from chats.events.viewers import Tasks, begin_missing, find_unwelcome
 
 logger = structlog.get_logger(__name__)
 
@@ -55,8 +55,7 @@ class ChangeHub:
         """Channels that Redis was asked for."""
         self._heard: set[bytes] = set()
         """Channels that Redis has said it sends."""
-        self._reader: asyncio.Task[None] | None = None
-        self._watcher: asyncio.Task[None] | None = None
+        self._tasks: Tasks = {}
         drain.on_closing(self.close)
 
     def close(self) -> None:
@@ -67,11 +66,7 @@ class ChangeHub:
     async def add(self, viewer: ChangeViewer) -> None:
         """Listen from now on. The first that the viewer gets is READY: once changes reach it."""
         self._viewers.setdefault(viewer.channel, set()).add(viewer)
-        loop = asyncio.get_running_loop()
-        if self._reader is None or self._reader.done():
-            self._reader = loop.create_task(self._listen_forever())
-        if self._watcher is None or self._watcher.done():
-            self._watcher = loop.create_task(self._watch_credentials())
+        begin_missing(self._tasks, (self._listen_forever, self._watch_credentials))
         if viewer.channel in self._heard:
             _put(viewer, READY)
         else:
@@ -114,6 +109,8 @@ class ChangeHub:
                         self._pubsub = pubsub
                     pause_seconds = _PAUSE_SECONDS
                     await self._listen(pubsub)
+                    async with self._settling:  # it is not closed while somebody asks it
+                        self._pubsub = None
             except (RedisError, OSError) as exc:
                 logger.warning("changes_lost_redis", reason=type(exc).__name__)
                 await asyncio.sleep(pause_seconds)

@@ -102,20 +102,17 @@ class Feed:
     def emit_text(self, step: int, text: str) -> None:
         """Emit text of a step: its first piece at once, more of it at most every
         COALESCE_SECONDS."""
-        if step != self.step or self._is_thought:
-            self._begin(step, is_thought=False)
-        self._pending += text
-        if not self.text or self._may_go_alone():
-            self.flush_text()
-        else:
-            self._publisher.flush_soon(self)
+        self._add(step, text, is_thought=False)
 
     def emit_reasoning(self, step: int, text: str) -> None:
         """Emit reasoning of a step, at the same pace."""
-        if step != self.step or not self._is_thought:
-            self._begin(step, is_thought=True)
+        self._add(step, text, is_thought=True)
+
+    def _add(self, step: int, text: str, *, is_thought: bool) -> None:
+        if step != self.step or is_thought != self._is_thought:
+            self._begin(step, is_thought=is_thought)
         self._pending += text
-        if not self.reasoning or self._may_go_alone():
+        if not (self.reasoning if is_thought else self.text) or self._may_go_alone():
             self.flush_text()
         else:
             self._publisher.flush_soon(self)
@@ -231,26 +228,23 @@ class Publisher:
     async def _write(self, batch: Sequence[tuple[Feed, str, int, bytes]]) -> None:
         """Write a batch. Raises RedisError and OSError, also if Redis accepts no writes."""
         now = time.monotonic()
-        owners: list[Feed] = []
-        commands: list[Sequence[Any]] = []
+        commands: list[tuple[Feed, Sequence[Any]]] = []
         for feed, name, seq, data in batch:
-            commands.append(_xadd(feed.key, name, seq, data))
-            owners.append(feed)
+            commands.append((feed, _xadd(feed.key, name, seq, data)))
             if feed.write_note is not None and name in STATUS_EVENTS:
-                commands.append(feed.write_note)
-                owners.append(feed)
+                commands.append((feed, feed.write_note))
             if (change := feed.change(name)) is not None:
-                commands.append((b"PUBLISH", feed.channel, change))
-                owners.append(feed)
+                commands.append((feed, (b"PUBLISH", feed.channel, change)))
             if now >= feed.expires_at:
                 feed.expires_at = now + _RENEW_EXPIRY_SECONDS
-                commands.append((b"EXPIRE", feed.key, settings.AMBER_STREAM_TTL_SECONDS))
-                owners.append(feed)
+                expiry = (b"EXPIRE", feed.key, settings.AMBER_STREAM_TTL_SECONDS)
+                commands.append((feed, expiry))
         # All at once, or a reader would wake at the first and come back after its pause for the rest:
         # the last events of a turn are written together.
-        answers = await amber_redis.call_together(commands)
+        answers = await amber_redis.call_together([command for _, command in commands])
         # Redis refuses an id that is not above the stream's last one: another attempt writes there.
-        for feed in {f for f, answer in zip(owners, answers, strict=True) if _is_refusal(answer)}:
+        answered = zip(commands, answers, strict=True)
+        for feed in {feed for (feed, _), answer in answered if _is_refusal(answer)}:
             feed.on_fenced()
         for answer in answers:
             if isinstance(answer, RedisError) and not _is_refusal(answer):

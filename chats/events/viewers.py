@@ -11,7 +11,7 @@ was signed out, is refused.
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
@@ -97,6 +97,11 @@ class Viewer:
         return events
 
 
+Tasks = dict[str, "asyncio.Task[None]"]
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""What a hub does in a task of its own while it has viewers; tasks are known by its name."""
+
+
 class Hub:
     """The viewers of one event loop."""
 
@@ -112,10 +117,7 @@ class Hub:
         """Whether the reader waits in Redis, and does not know of viewers added since."""
         self._read_at = 0.0
         """time.monotonic() of the last answer to an XREAD, or of the first viewer."""
-        self._reader: asyncio.Task[None] | None = None
-        self._waker: asyncio.Task[None] | None = None
-        self._watcher: asyncio.Task[None] | None = None
-        self._credentials_watcher: asyncio.Task[None] | None = None
+        self._tasks: Tasks = {}
         drain.on_closing(self.close)
 
     def close(self) -> None:
@@ -136,7 +138,10 @@ class Hub:
         if is_first:
             self._last_ids[viewer.key] = b"0-0"
             self._starting.add(viewer.key)
-        self._run()
+        begin_missing(
+            self._tasks,
+            (self._read_forever, self._wake, self._watch_silent, self._watch_credentials),
+        )
         return is_first
 
     def remove(self, viewer: Viewer) -> None:
@@ -154,17 +159,6 @@ class Hub:
     def is_following(self) -> bool:
         """Whether viewers, if there are any, get new events. Any thread may ask."""
         return not self._viewers or time.monotonic() - self._read_at < ROUND_SECONDS
-
-    def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._reader is None or self._reader.done():
-            self._reader = loop.create_task(self._read_forever())
-        if self._waker is None or self._waker.done():
-            self._waker = loop.create_task(self._wake())
-        if self._watcher is None or self._watcher.done():
-            self._watcher = loop.create_task(self._watch_silent())
-        if self._credentials_watcher is None or self._credentials_watcher.done():
-            self._credentials_watcher = loop.create_task(self._watch_credentials())
 
     async def _wake(self) -> None:
         """Interrupt the reader until it reads all watched streams.
@@ -262,6 +256,14 @@ class Hub:
             for viewer in await find_unwelcome(self._viewers):
                 viewer.is_refused = True
                 _put(viewer, None)
+
+
+def begin_missing(tasks: Tasks, works: Iterable[Work]) -> None:
+    """Begin those of a hub's works whose task has not begun, or has ended."""
+    for work in works:
+        task = tasks.get(work.__name__)
+        if task is None or task.done():
+            tasks[work.__name__] = asyncio.get_running_loop().create_task(work())
 
 
 class HasCredential(Protocol):

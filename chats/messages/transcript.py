@@ -166,14 +166,12 @@ def newest_leaf(message: ChatMessage) -> ChatMessage:
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_LEAF_SQL, [message.pk])
         found = cursor.fetchone()
-    leaves = _message_rows(found[0]) if found else []
-    if not leaves:
+    leaf: ChatMessage | None = None
+    if found:
+        leaf = ChatMessage.objects.filter(pk=found[0]).first()
+    if leaf is None:
         raise Missing
-    return leaves[0]
-
-
-def _message_rows(message_id: UUID) -> list[ChatMessage]:
-    return list(ChatMessage.objects.filter(pk=message_id))
+    return leaf
 
 
 def attach_related(messages: Sequence[ChatMessage], author: Assistant | None = None) -> None:

@@ -220,6 +220,10 @@ class ImportReportWire(TypedDict):
     ]
 
 
+def named_wire(assistant: Assistant | None) -> NamedWire | None:
+    return {"id": str(assistant.pk), "name": assistant.name} if assistant else None
+
+
 def chat_wire(chat: Chat) -> ChatWire:
     return {
         "id": str(chat.pk),
@@ -252,13 +256,12 @@ def feedback_wire(feedback: Feedback) -> FeedbackWire:
 
 def given_feedback_wire(feedback: Feedback) -> GivenFeedbackWire:
     """Return what admins are shown of feedback: nothing of what was said in the chat."""
-    assistant = feedback.assistant
     return {
         **feedback_wire(feedback),
         "id": str(feedback.pk),
         "message_id": str(feedback.message_id),
         "chat_id": str(feedback.chat_id),
-        "assistant": {"id": str(assistant.pk), "name": assistant.name} if assistant else None,
+        "assistant": named_wire(feedback.assistant),
         "user_id": write_id(feedback.user_id),
     }
 
@@ -271,10 +274,6 @@ def message_wire(
 ) -> MessageWire:
     """Return a message's wire form. `sibling_ids` are in order of age (none: itself alone); of very many
     those around it are named."""
-    assistant = message.assistant if message.assistant_id else None
-    author: NamedWire | None = None
-    if assistant is not None:
-        author = {"id": str(assistant.pk), "name": assistant.name}
     siblings = _nearest(message.pk, sibling_ids) if sibling_ids else [message.pk]
     return {
         "id": str(message.pk),
@@ -285,7 +284,7 @@ def message_wire(
         "content": message.content,
         "reasoning": "" if hides_reasoning(message) else message.reasoning,
         "assistant_id": write_id(message.assistant_id),
-        "assistant": author,
+        "assistant": named_wire(message.assistant if message.assistant_id else None),
         "file_id": write_id(message.file_id),
         "file": file_wire(message.file) if message.file and not message.file.is_expired else None,
         "tool_call": message.tool_call,

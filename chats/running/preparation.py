@@ -17,7 +17,8 @@ from chats.messages.turn_messages import first_events
 from chats.running.writer import TurnWriter
 from providers import reranker
 
-_Gathered = tuple[gathering.GatheredContext, gathering.RequestLayout]
+_Begun = tuple[gathering.GatheredContext, gathering.RequestLayout] | gathering.PreparedRequest
+"""What was gathered for a request that something must be waited for, else the request."""
 
 
 class Preparation:
@@ -29,8 +30,8 @@ class Preparation:
         self.embedding = PendingEmbedding()
         with transaction.atomic():  # so that the tenant is said once for all that is read
             self._first_events = outcome_of(lambda: first_events(writer.turn))
-            first = outcome_of(lambda: self._with_request(self._read(), may_wait=False))
-        self._first = outcome_of(lambda: self._with_request(first.result()))
+            first = outcome_of(self._read)
+        self._first = outcome_of(lambda: self._go_on(first.result()))
         release_connections()
 
     def first_events(self) -> list[Event]:
@@ -46,46 +47,37 @@ class Preparation:
 
     async def prepare_again(self, run_in_thread: RunInThread) -> gathering.PreparedRequest:
         """Return a new request, over what has been stored since, and with a vector that came late."""
-        return await self._finish(run_in_thread, await run_in_thread(self._gather))
+        return await self._finish(
+            run_in_thread, await run_in_thread(lambda: self._go_on(self._read()))
+        )
 
-    async def _finish(
-        self,
-        run_in_thread: RunInThread,
-        gathered: _Gathered | gathering.PreparedRequest,
-    ) -> gathering.PreparedRequest:
+    async def _finish(self, run_in_thread: RunInThread, begun: _Begun) -> gathering.PreparedRequest:
         """Wait for the question's vector, holding no connection, and compose the request."""
-        if isinstance(gathered, gathering.PreparedRequest):
-            return gathered
-        context, layout = gathered
+        if isinstance(begun, gathering.PreparedRequest):
+            return begun
+        context, layout = begun
         embedded = await self.embedding.wait(context.wanted)
         return await run_in_thread(lambda: self._compose(context, layout, embedded))
 
-    def _gather(self) -> _Gathered | gathering.PreparedRequest:
-        return self._with_request(self._read())
-
-    def _read(self) -> _Gathered:
+    def _read(self) -> _Begun:
+        """Gather, in a transaction maybe, so compose only what needs no vector and cannot take long."""
         context = gathering.gather(self._writer.turn, self.embedding)
-        return context, gathering.lay_out(self._writer.turn, context)
+        layout = gathering.lay_out(self._writer.turn, context)
+        is_long = _may_take_long(context) or reranker.may_serve_turns()
+        if is_long or context.wanted.embedding_models:
+            return context, layout
+        return self._compose(context, layout, QuestionEmbedding())
 
-    def _with_request(
-        self, gathered: _Gathered | gathering.PreparedRequest, *, may_wait: bool = True
-    ) -> _Gathered | gathering.PreparedRequest:
-        """Return the composed request, or what was gathered if something must be waited for first.
-
-        Unread files, the library's search and the reranker may take long. Unless the turn `may_wait` they are
-        left for later; if it may, it leaves the gate for them, so that no turn waits behind it. A question that
-        must be embedded is left to `_finish`.
-        """
-        if isinstance(gathered, gathering.PreparedRequest):
-            return gathered
-        context, layout = gathered
-        waits = bool(context.tail.unread_files) or context.library is not None
-        if (waits or reranker.may_serve_turns()) and not may_wait:
-            return gathered
-        if waits:
+    def _go_on(self, begun: _Begun) -> _Begun:
+        """Compose what needs no vector. The turn leaves the gate for what may take long, so that no other
+        waits behind it."""
+        if isinstance(begun, gathering.PreparedRequest):
+            return begun
+        context, layout = begun
+        if _may_take_long(context):
             self._place.leave()
         if context.wanted.embedding_models:
-            return gathered
+            return begun
         return self._compose(context, layout, QuestionEmbedding())
 
     def _compose(
@@ -97,3 +89,8 @@ class Preparation:
         prepared = gathering.prepare(self._writer.turn, context, layout, embedded)
         self._writer.expect_answer(prepared, embedded.usages)
         return prepared
+
+
+def _may_take_long(context: gathering.GatheredContext) -> bool:
+    """Return whether files must be read, or the library searched."""
+    return bool(context.tail.unread_files) or context.library is not None

@@ -201,7 +201,7 @@ class TurnRun(TaskRun):
                 # From here on the turn is being ended: a second stop must not cut that off.
                 self.let_finish()
             return TurnStatus(self._writer.turn.status)
-        except Fenced:
+        except (Fenced, OperationalError, InterfaceError):
             raise
         except asyncio.CancelledError:
             return await self._end_stopped()
@@ -209,8 +209,6 @@ class TurnRun(TaskRun):
             return await self._fail("provider_timeout")
         except (ProviderError, AmberError) as exc:
             return await self._fail(exc.code, exc.message)
-        except (OperationalError, InterfaceError):
-            raise
         except Exception:
             logger.exception("turn_broke")
             return await self._fail("internal")
@@ -273,9 +271,7 @@ class TurnRun(TaskRun):
                     feed.take_back(step)
             case loop_events.Reply():
                 feed.flush_text()
-                seq = feed.seq
-                await self._store(lambda: writer.store_reply(loop_event, seq))
-                self._emit_outbox()
+                await self._commit(lambda seq: writer.store_reply(loop_event, seq))
                 if writer.budget_refusal is not None:
                     raise writer.budget_refusal
             case loop_events.CallStarted(step=step, call=call):
@@ -288,17 +284,17 @@ class TurnRun(TaskRun):
                     ok=result.ok,
                     content=result.content,
                 )
-                seq = feed.seq
-                await self._store(lambda: writer.store_result(step, call, result, seq))
-                self._emit_outbox()
+                await self._commit(lambda seq: writer.store_result(step, call, result, seq))
             case loop_events.ApprovalNeeded():
-                seq = feed.seq
-                await self._store(lambda: writer.wait(seq))
-                self._emit_outbox()
+                await self._commit(writer.wait)
             case loop_events.ClientCallsReturned(finish_reason=reason):
-                seq = feed.seq
-                await self._store(lambda: writer.return_client_calls(reason, seq))
-                self._emit_outbox()
+                await self._commit(lambda seq: writer.return_client_calls(reason, seq))
+
+    async def _commit(self, write: Callable[[int], None]) -> None:
+        """Store what comes after the last event, and emit the events of the commit."""
+        seq = self._feed.seq
+        await self._store(lambda: write(seq))
+        self._emit_outbox()
 
     def _emit_outbox(self) -> None:
         """Emit the outbox: events of what was committed, whose numbers the commit has fixed."""
@@ -352,9 +348,7 @@ class TurnRun(TaskRun):
         if knowledge is None:
             return
         await self._await_first_events()
-        seq = self._feed.seq
-        await self._store(lambda: self._writer.store_knowledge(knowledge, seq))
-        self._emit_outbox()
+        await self._commit(lambda seq: self._writer.store_knowledge(knowledge, seq))
 
     async def _await_first_events(self) -> None:
         """Wait until the first events are out: nothing is emitted before them, or if they

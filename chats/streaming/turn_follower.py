@@ -22,7 +22,7 @@ from chats.events.viewers import StreamEvent
 from chats.messages.turn_messages import shown_fields_of
 from chats.models import Turn
 from chats.services import cancel_turn
-from chats.streaming.stream_view import turn_events
+from chats.streaming.turn_events import turn_events
 from engine.events import (
     EVENT_TYPES,
     AnyEvent,

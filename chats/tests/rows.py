@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
@@ -104,6 +105,13 @@ def expire(turn: Turn) -> None:
     """Let the lease run out: the worker has been silent for longer."""
     past = timezone.now() - timedelta(seconds=1)
     Turn.objects.filter(pk=turn.pk).update(lease_until=past)
+
+
+def take_over(turn: Turn) -> None:
+    """Do to a turn what another worker's sweep and claim do."""
+    Turn.objects.filter(pk=turn.pk).update(
+        status="running", fence=F("fence") + 1, attempt=F("attempt") + 1, worker="w2"
+    )
 
 
 def path_of(chat: Chat) -> list[tuple[str, str]]:

@@ -25,8 +25,10 @@ from chats.messages.turn_messages import messages_of_turn
 from chats.models import Chat, Turn
 from chats.running import runner
 from chats.running.stopping import running_turns
+from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import new_assistant, new_chat
+from chats.tests.rows import expire, new_assistant, new_chat, take_over
+from chats.turns.sweep import sweep_turns
 from engine.events import AnyEvent, Event, Transcript, TurnStatus, fold
 from engine.history.prompt import untrusted_prompt
 from tests.personas import Persona
@@ -73,6 +75,25 @@ def run(turn: Turn, worker: str = "w1") -> TurnStatus | None:
     if Turn.objects.filter(pk=turn.pk).exists():
         turn.refresh_from_db()
     return status
+
+
+def die_the_second_time(turn: Turn, monkeypatch: Any, method: str) -> None:
+    """Run the turn until its worker dies as it stores by this method for the second time, and queue
+    the turn again."""
+    store = getattr(TurnWriter, method)
+    seen: list[int] = []
+
+    def die(writer: TurnWriter, *args: Any, **kwargs: Any) -> Any:
+        seen.append(1)
+        if len(seen) == 2:
+            take_over(turn)
+            expire(turn)
+        return store(writer, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TurnWriter, method, die)
+        assert run(turn) is None
+    assert sweep_turns() == [turn.pk]
 
 
 @dataclass

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.utils import timezone
 
 from amber.lib import redis as amber_redis
@@ -19,7 +18,7 @@ from chats.running import resumption
 from chats.running.stopping import running_turns
 from chats.running.writer import TurnWriter
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import expire, new_assistant, path_of
+from chats.tests.rows import expire, new_assistant, path_of, take_over
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -64,13 +63,6 @@ def wait_in(tool_runs: Callable[[], object]) -> None:
         """Acts."""
         tool_runs()
         return "done"
-
-
-def take_over(turn: Turn) -> None:
-    """Do to a turn what another worker's sweep and claim do."""
-    Turn.objects.filter(pk=turn.pk).update(
-        status="running", fence=F("fence") + 1, attempt=F("attempt") + 1, worker="w2"
-    )
 
 
 def ask_stateless(persona: Persona, model: str) -> Turn:

@@ -8,7 +8,7 @@ from chats.context.call_options import CallOptions
 from chats.models import ChatMessage, Turn
 from chats.running.resumption import UNKNOWN_OUTCOME
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import expire, new_assistant, new_chat
+from chats.tests.rows import expire, new_assistant, new_chat, take_over
 from chats.tests.runs import (
     assert_stored_is_what_was_streamed,
     marker,
@@ -16,7 +16,6 @@ from chats.tests.runs import (
     prepared_for,
     run,
 )
-from chats.tests.test_end_turn import take_over
 from chats.turns import sweep
 from engine.events import TurnStatus
 from engine.tools import ToolSpec

@@ -18,7 +18,7 @@ from chats.models import ChatMessage, Turn
 from chats.running.writer import TurnWriter
 from chats.tests.approvals import die
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import new_assistant, new_chat
+from chats.tests.rows import new_assistant, new_chat, take_over
 from chats.tests.runs import (
     ask,
     ask_in,
@@ -28,7 +28,6 @@ from chats.tests.runs import (
     run,
     unmarked,
 )
-from chats.tests.test_end_turn import take_over
 from engine.events import TurnStatus
 from libraries.files.storage import delete_expired_files
 from libraries.models import File

@@ -11,13 +11,17 @@ import pytest
 from chats.context.manifest import rebuild_messages, request_hash
 from chats.models import Chat, ChatMessage, Turn
 from chats.running.reply_rows import logger as reply_logger
-from chats.running.writer import TurnWriter
 from chats.services import update_chat
 from chats.tests.event_streams import stream_of
-from chats.tests.rows import expire, messages, new_assistant, of_chat, of_turn
-from chats.tests.runs import ask, ask_in, assert_stored_is_what_was_streamed, marker, run
-from chats.tests.test_end_turn import take_over
-from chats.turns.sweep import sweep_turns
+from chats.tests.rows import messages, new_assistant, of_chat, of_turn
+from chats.tests.runs import (
+    ask,
+    ask_in,
+    assert_stored_is_what_was_streamed,
+    die_the_second_time,
+    marker,
+    run,
+)
 from engine.events import TurnStatus
 from engine.provider import openai_model
 from tests.personas import api
@@ -94,20 +98,7 @@ def test_a_turn_goes_on_where_a_worker_died(alice, new_model, monkeypatch, name,
     """Behind the second round's calls, or behind a result: the stored rows are all that is left."""
     new_model(name)
     turn = ask(alice, name, TWO_ROUNDS)
-    stores = getattr(TurnWriter, method)
-    seen: list[int] = []
-
-    def die_the_second_time(writer, *args, **kwargs):
-        seen.append(1)
-        if len(seen) == 2:
-            take_over(turn)
-            expire(turn)
-        return stores(writer, *args, **kwargs)
-
-    monkeypatch.setattr(TurnWriter, method, die_the_second_time)
-    assert run(turn) is None
-    monkeypatch.setattr(TurnWriter, method, stores)
-    assert sweep_turns() == [turn.pk]
+    die_the_second_time(turn, monkeypatch, method)
     assert completes(turn)
     assert turn.step == 3
 

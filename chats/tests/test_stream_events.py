@@ -16,7 +16,8 @@ from chats.messages.turn_messages import messages_of_turn
 from chats.models import Turn
 from chats.services import cancel_turn, delete_chat
 from chats.streaming import stream_view
-from chats.streaming.stream_view import _block, turn_events
+from chats.streaming.stream_view import _block
+from chats.streaming.turn_events import turn_events
 from chats.tests.event_streams import Sse, read_sse, stream_of
 from chats.tests.rows import of_turn
 from chats.tests.runs import ask, marker, run, running, text_of
@@ -192,7 +193,7 @@ def test_a_heartbeat_comes_while_nothing_happens(alice, new_model, settings):
 def test_a_viewer_of_a_waiting_turn_is_told_its_place_without_a_number(
     alice, new_model, monkeypatch
 ):
-    monkeypatch.setattr("chats.streaming.stream_view.QUEUE_SECONDS", 0.05)
+    monkeypatch.setattr("chats.streaming.turn_events.QUEUE_SECONDS", 0.05)
     new_model()
     turn = ask(alice)
 

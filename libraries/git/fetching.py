@@ -92,7 +92,7 @@ def fetch_commit(
                 filter_spec=b"blob:limit=%d" % max_file_bytes,
             )
     except GitProtocolError as error:
-        raise GitRefused(f"{BROKEN} It says: {_shorten_error(error)}") from None
+        raise GitRefused(f"{BROKEN} It says: {str(error)[:200]}") from None
     except (AssertionError, LookupError, ValueError):
         raise GitRefused(BROKEN) from None
     if result.object_format not in (None, "sha1"):
@@ -253,7 +253,3 @@ def _check(answer: Response, requester: _Requester, *, is_list: bool) -> None:
 def _origin(url: str) -> tuple[str, str | None, int]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or 443
-
-
-def _shorten_error(error: Exception) -> str:
-    return str(error)[:200]

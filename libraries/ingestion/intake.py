@@ -212,6 +212,7 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
     """
     file.save(force_insert=True)
     old_file_id = document.file_id
+    is_searchable = DocumentChunk.objects.filter(document=document).exists()
     changes: dict[str, Any] = {
         **QUEUED_ANEW,
         "file": file,
@@ -219,12 +220,12 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
         "source": given.source,
         "content_hash": given.content_hash,
         "stage": DocumentStage.STORED,
-        "progress": {"replaces": True} if _has_chunks(document) else {},
+        "progress": {"replaces": True} if is_searchable else {},
         "timings": {},
     }
     if given.metadata is not None:
         changes["metadata"] = dict(given.metadata)
-    if not _has_chunks(document):
+    if not is_searchable:
         changes |= {"text": None, "pages": []}
     save_changes(document, changes)
     remove_document_files([old_file_id])
@@ -233,10 +234,6 @@ def _replace(document: Document, given: DocumentSource, file: File) -> None:
 def _try_again(document: Document) -> None:
     if document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
         save_changes(document, dict(QUEUED_ANEW))
-
-
-def _has_chunks(document: Document) -> bool:
-    return DocumentChunk.objects.filter(document=document).exists()
 
 
 def remove_document_files(file_ids: list[UUID | None]) -> None:

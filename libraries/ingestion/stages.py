@@ -150,13 +150,16 @@ class _BatchRun:
         began = time.monotonic()
         spool = spools.enter_context(contextlib.closing(VectorSpool(model.dimensions)))
         pieces = [(work, piece) for work in works for piece in work.chunks]
+        for work in works:
+            work.embedded = 0  # with two models the second counts anew
         for start in range(0, len(pieces), WINDOW_CHUNKS):
             self._end_stopped()
             if not self._works:
                 break
             window = pieces[start : start + WINDOW_CHUNKS]
             spool.add(self._vectors(model, window))
-            _count_embedded(window, is_first=start == 0)
+            for work, _ in window:
+                work.embedded += 1
             if len(pieces) > WINDOW_CHUNKS:
                 progress.store_progress(self._works)
         for work in self._works:
@@ -248,12 +251,3 @@ def _bytes_of(document: Document) -> Iterator[IO[bytes]]:
         except FileNotFoundError:
             raise Unreadable(FILE_GONE) from None
         yield stored
-
-
-def _count_embedded(window: Sequence[tuple[Work, Chunk]], *, is_first: bool) -> None:
-    """Count embedded chunks for the progress; with two models the second counts anew."""
-    if is_first:
-        for work, _ in window:
-            work.embedded = 0
-    for work, _ in window:
-        work.embedded += 1

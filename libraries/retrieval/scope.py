@@ -7,7 +7,7 @@ the retrievers get ids.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 from uuid import UUID
 
 from amber.lib.search.languages import add_up
@@ -55,23 +55,12 @@ COUNTED: Final = 20_000
 def scopes_of(libraries: Sequence[Library], filters: Filters | None) -> list[SearchScope]:
     """Return a scope for each embedding model that the libraries use now.
 
-    With filters it costs two queries, else none.
+    With filters it costs a query, and one more for each model; else none.
     """
     by_model = sorted(libraries, key=lambda library: library.embedding_model_id)
     groups = [list(group) for _, group in groupby(by_model, key=lambda lib: lib.embedding_model_id)]
-    if not filters:
-        return [
-            SearchScope(
-                group[0].embedding_model,
-                tuple(library.pk for library in group),
-                None,
-                sum(library.chunk_count for library in group),
-                **_words_of(group),
-            )
-            for group in groups
-        ]
-    document_ids = _document_ids(libraries, filters)
-    return [_filter_scope(group, document_ids) for group in groups]
+    document_ids = _document_ids(libraries, filters) if filters else None
+    return [_scope(group, document_ids) for group in groups]
 
 
 def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID, ...]:
@@ -85,27 +74,26 @@ def _document_ids(libraries: Sequence[Library], filters: Filters) -> tuple[UUID,
     return tuple(rows.values_list("pk", flat=True))
 
 
-def _filter_scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...]) -> SearchScope:
-    library_ids = tuple(library.pk for library in libraries)
+def _scope(libraries: Sequence[Library], document_ids: tuple[UUID, ...] | None) -> SearchScope:
+    return SearchScope(
+        libraries[0].embedding_model,
+        tuple(library.pk for library in libraries),
+        document_ids,
+        _count_chunks(libraries, document_ids),
+        languages=add_up(library.languages for library in libraries),
+        is_early=any(library.words_form < WORDS_FORM for library in libraries),
+    )
+
+
+def _count_chunks(libraries: Sequence[Library], document_ids: tuple[UUID, ...] | None) -> int:
+    if document_ids is None:
+        return sum(library.chunk_count for library in libraries)
     model = libraries[0].embedding_model
     # One parameter, however many documents: a statement has 65,535 at most.
-    rows = DocumentChunk.objects.filter(library__in=library_ids, embedding_model=model).extra(
+    rows = DocumentChunk.objects.filter(library__in=libraries, embedding_model=model).extra(
         where=["document_id = ANY(%s)"], params=[list(document_ids)]
     )
-    count = rows[:COUNTED].count()
-    return SearchScope(model, library_ids, document_ids, count, **_words_of(libraries))
-
-
-class _Words(TypedDict):
-    languages: Mapping[str, int]
-    is_early: bool
-
-
-def _words_of(libraries: Sequence[Library]) -> _Words:
-    return {
-        "languages": add_up(library.languages for library in libraries),
-        "is_early": any(library.words_form < WORDS_FORM for library in libraries),
-    }
+    return rows[:COUNTED].count()
 
 
 def condition_of(scope: SearchScope) -> tuple[str, list[Any]]:

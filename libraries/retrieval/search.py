@@ -105,23 +105,23 @@ def search(
     if not scopes or not query.strip():
         return SearchResult([], [])
     with spans.span(names.RETRIEVAL, {names.OPERATION: "retrieval"}) as span:
-        caller = _QueryRunner(libraries[0].organization_id, user_id, query, [], query_seconds)
-        passages = _find_passages(scopes, caller, k, query_vectors or {}, retrievers)
+        embedder = _QueryEmbedder(libraries[0].organization_id, user_id, query, [], query_seconds)
+        passages = _find_passages(scopes, embedder, k, query_vectors or {}, retrievers)
         span.set({names.PASSAGES: len(passages)})
         if spans.may_show_content():
             span.set({names.RETRIEVAL_QUERY: spans.cut_text(query)})
-        return SearchResult(passages, caller.notes)
+        return SearchResult(passages, embedder.notes)
 
 
 def _find_passages(
     scopes: Sequence[SearchScope],
-    caller: "_QueryRunner",
+    embedder: "_QueryEmbedder",
     k: int,
     known: "QueryVectors",
     retrievers: Collection[str],
 ) -> list[Passage]:
-    query = caller.query
-    vectors = caller.vectors(scopes, known) if "vectors" in retrievers else {}
+    query = embedder.query
+    vectors = embedder.vectors(scopes, known) if "vectors" in retrievers else {}
     with transaction.atomic():
         prepare_connection()
         words = search_keywords(scopes, query) if "words" in retrievers else KeywordResult()
@@ -130,12 +130,12 @@ def _find_passages(
     library_ids = [pk for scope in scopes for pk in scope.library_ids]
     hits = hits_of(ranked, library_ids, at_once=at_once)
     if reranker.is_configured():
-        hits = _rerank_hits(query, hits, caller.notes)
+        hits = _rerank_hits(query, hits, embedder.notes)
     return passages_of(hits, words.weights, count=k)
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryRunner:
+class _QueryEmbedder:
     """Gets a question's vectors, or adds a note why there is none."""
 
     organization_id: UUID

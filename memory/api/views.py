@@ -1,7 +1,6 @@
 """Serve the REST API of one's own memories (docs/memory.md): one view per address."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -36,7 +35,7 @@ from memory.facts.facts import Fact
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
-from memory.recall.recall import search, vector_of
+from memory.recall.recall import search
 from memory.wire import memory_wire
 
 LARGE: Final = ("vector", "search")
@@ -139,13 +138,12 @@ class MemorySearchView(APIView):
         principal = principal_of(request)
         given = validate_body(MemoryQuery, request)
         owner = Owner.of(principal)
-        asked = embedded_or_none(given["query"], owner=owner)
         found = search(
             owner,
             given["query"],
             limit=given["k"],
             only_assistant_id=principal.assistant_id,
-            **vector_of(asked),
+            embedded=embedded_or_none(given["query"], owner=owner),
         )
         results = [
             {"memory": memory_wire(memory), "relevance": round(relevance, 3)}
@@ -161,11 +159,7 @@ class MemoryExportView(APIView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """Export all your memories, superseded ones too, as one JSON document."""
         rows = _mine(principal_of(request))
-        return json_response({"memories": in_batches(rows, _as_wire)}, filename="memories.json")
-
-
-def _as_wire(memories: list[Memory]) -> list[Mapping[str, Any]]:
-    return [memory_wire(memory) for memory in memories]
+        return json_response({"memories": in_batches(rows, memory_wire)}, filename="memories.json")
 
 
 def _mine(principal: Principal) -> QuerySet[Memory]:

@@ -10,7 +10,7 @@ from memory.facts.facts import known_to
 from memory.models import Memory
 from memory.owner import Owner
 from memory.recall.embedding import embedded_or_none
-from memory.recall.recall import recall, vector_of
+from memory.recall.recall import recall
 
 CLEAR_RELEVANCE: Final = 0.5
 """A clear match holds half of what was said, by weight of its words."""
@@ -38,13 +38,12 @@ def matching(owner: Owner, words: str, *, assistant_id: UUID | None = None) -> M
     same = known_to(owner, assistant_id).filter(content_md5=fingerprint(words)).first()
     if same is not None:
         return MemoryMatches(same)
-    asked = embedded_or_none(words, owner=owner)
     found = recall(
         owner,
         words,
         limit_tokens=_TOKENS,
         assistant_id=assistant_id,
-        **vector_of(asked),
+        embedded=embedded_or_none(words, owner=owner),
         is_personal=True,
     )
     ranked = list(found.items())[:MAX_CANDIDATES]

@@ -4,7 +4,7 @@ Searches valid memories by keywords and by vectors, in at most three queries;
 `memory.recall.relevance` decides what matters.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from uuid import UUID
 
 from amber.lib.search.hybrid import (
@@ -27,10 +27,6 @@ from memory.recall.floors import script_of
 from memory.recall.relevance import relevances
 from providers.reranker import order_for_turn
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 _FUNCTION: Final = "amber_memories_with(%(queries)s::tsquery[])"
 
 
@@ -41,20 +37,19 @@ def recall(
     *,
     limit_tokens: int,
     assistant_id: UUID | None = None,
-    vector: "NDArray[np.float32] | None" = None,
-    model_id: UUID | None = None,
+    embedded: EmbeddedText | None = None,
     words: KeywordMatches | None = None,
     is_personal: bool | None = None,
     may_rerank: bool = False,
 ) -> dict[Memory, float]:
     """Return the memories that matter with their relevance, best first, within the budget.
 
-    Those for all assistants and for this one count. Without a vector, words alone find them: so give
-    none of the built-in embedder. `is_personal` as in `memory.recall.relevance`.
+    Those for all assistants and for this one count. `embedded` is the question: without a vector, or with
+    one that hashes its words, words alone find them. `is_personal` as in `memory.recall.relevance`.
     """
     pool = _known_to(owner, assistant_id)
     words = match_words(owner, question, assistant_id) if words is None else words
-    relevant = _relevant(pool, question, words, vector, model_id, is_personal=is_personal)
+    relevant = _relevant(pool, question, words, embedded, is_personal=is_personal)
     rows = Memory.objects.filter(pk__in=relevant).defer("vector", "search").in_bulk()
     if may_rerank:
         texts = {pk: rows[pk].content for pk in relevant if pk in rows}
@@ -76,13 +71,12 @@ def search(
     *,
     limit: int,
     only_assistant_id: UUID | None = None,
-    vector: "NDArray[np.float32] | None" = None,
-    model_id: UUID | None = None,
+    embedded: EmbeddedText | None = None,
 ) -> dict[Memory, float]:
     """Return at most `limit` memories as `recall` does, but of all assistants, or of one alone."""
     pool = _all_of(owner) if only_assistant_id is None else _only_of(owner, only_assistant_id)
     words = search_keywords(pool, query, but=COMMON_WORDS)
-    relevant = _relevant(pool, query, words, vector, model_id)
+    relevant = _relevant(pool, query, words, embedded)
     best = list(relevant)[:limit]
     rows = Memory.objects.filter(pk__in=best).defer("vector", "search").in_bulk()
     return {rows[pk]: relevant[pk] for pk in best if pk in rows}
@@ -107,26 +101,18 @@ def nearest_to(
     return [rows[pk] for pk in dict.fromkeys(best) if pk in rows]
 
 
-def vector_of(asked: EmbeddedText | None) -> dict[str, Any]:
-    """Return a question's vector for `recall` and `search`; nothing if its embedder hashes words."""
-    if asked is None or asked.is_lexical:
-        return {}
-    return {"vector": asked.vector, "model_id": asked.model_id}
-
-
 def _relevant(
     pool: Pool,
     question: str,
     words: KeywordMatches,
-    vector: "NDArray[np.float32] | None",
-    model_id: UUID | None,
+    embedded: EmbeddedText | None,
     *,
     is_personal: bool | None = None,
 ) -> dict[UUID, float]:
     nearest, scale = NearestVectors(), None
-    if vector is not None and model_id is not None:
-        nearest = search_vectors(pool, vector, model_id=model_id)
-        scale = scales_of(model_id).get(script_of(question) or "")
+    if embedded is not None and not embedded.is_lexical:
+        nearest = search_vectors(pool, embedded.vector, model_id=embedded.model_id)
+        scale = scales_of(embedded.model_id).get(script_of(question) or "")
     return relevances(question, words, nearest, scale=scale, is_personal=is_personal)
 
 

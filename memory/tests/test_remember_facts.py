@@ -50,8 +50,7 @@ def known(owner: Owner, question: str, assistant_id: UUID | None = None) -> list
         question,
         limit_tokens=500,
         assistant_id=assistant_id,
-        vector=embedded(question).vector,
-        model_id=MODEL,
+        embedded=embedded(question),
     )
     return [memory.content for memory in found]
 

@@ -5,7 +5,7 @@ of `chats` is what `chats/import/` takes. Rows are read while the document is wr
 iterators (`amber.lib.json_text.stream`), those of a chat's messages too.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from accounts.principal import ActorKind, Principal
 from accounts.tenant_rows import Right, SharedQuerySet
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.json_text.stream import in_batches
+from amber.lib.wire_fields import write_time
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
 from assistants.models import Assistant, AssistantTool, ScenePrompt
 from chats.messages import transcript
@@ -43,7 +44,7 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
     """Return the document. `address` is this installation's, for links to files, which need the
     person's session."""
     return {
-        "exported_at": _time(timezone.now()),
+        "exported_at": write_time(timezone.now()),
         "organization_id": str(principal.organization_id),
         "profile": _profile(user),
         "memberships": [_membership(each) for each in _memberships(user)],
@@ -52,45 +53,34 @@ def person_document(principal: Principal, user: User, *, address: str) -> dict[s
             .select_related("assistant")
             .annotate_grants()
             .annotate_live_turns(),
-            _each(_chat),
+            _chat,
         ),
-        "memories": in_batches(_without_index(Memory, principal), _each(memory_wire)),
+        "memories": in_batches(
+            Memory.objects.visible_to(principal).defer("vector", "search"), memory_wire
+        ),
         "files": in_batches(
             File.objects.visible_to(principal).defer("text"),
-            _each(lambda file: _file(file, address)),
+            lambda file: _file(file, address),
         ),
         "assistants": in_batches(
             _made_by(Assistant, principal).annotate_access(principal),
-            _each(partial(_assistant, principal)),
+            partial(_assistant, principal),
         ),
         "libraries": in_batches(
             _made_by(Library, principal).select_related("embedding_model", "next_embedding_model"),
-            _each(_library),
+            _library,
         ),
-        "tools": in_batches(_made_by(Tool, principal), _each(_tool)),
-        "api_keys": in_batches(
-            ApiKey.objects.visible_to(principal).filter(user=user), _each(_api_key)
-        ),
+        "tools": in_batches(_made_by(Tool, principal), _tool),
+        "api_keys": in_batches(ApiKey.objects.visible_to(principal).filter(user=user), _api_key),
         "usage": _usage(principal, user),
-        "audit_events": in_batches(_acts_of(principal, user), _each(canonical_form)),
+        "audit_events": in_batches(_acts_of(principal, user), canonical_form),
     }
-
-
-def _each(
-    wire: Callable[[Any], Mapping[str, Any]],
-) -> Callable[[list[Any]], Iterator[Mapping[str, Any]]]:
-    return lambda rows: map(wire, rows)
 
 
 def _made_by(model: Any, principal: Principal) -> SharedQuerySet:
     """Return the rows that the person sees and made."""
     rows: SharedQuerySet = model.objects.visible_to(principal)
     return rows.filter(user_id=principal.user_id)
-
-
-def _without_index(model: Any, principal: Principal) -> QuerySet[Any]:
-    rows: QuerySet[Any] = model.objects.visible_to(principal)
-    return rows.defer("vector", "search")
 
 
 def _acts_of(principal: Principal, user: User) -> QuerySet[AuditEvent]:
@@ -107,8 +97,8 @@ def _profile(user: User) -> dict[str, Any]:
         "time_zone": user.time_zone,
         "language": user.language,
         "mail_notices": user.mail_notices,
-        "date_joined": _time(user.date_joined),
-        "last_login": _time(user.last_login),
+        "date_joined": write_time(user.date_joined),
+        "last_login": write_time(user.last_login),
     }
 
 
@@ -123,10 +113,14 @@ def _membership(membership: Membership) -> dict[str, Any]:
         "organization": {"id": str(organization.pk), "name": organization.name},
         "role": membership.role,
         "groups": [
-            {"id": str(each.group_id), "name": each.group.name, "joined_at": _time(each.created_at)}
+            {
+                "id": str(each.group_id),
+                "name": each.group.name,
+                "joined_at": write_time(each.created_at),
+            }
             for each in groups.select_related("group")
         ],
-        "created_at": _time(membership.created_at),
+        "created_at": write_time(membership.created_at),
     }
 
 
@@ -167,7 +161,7 @@ def _library(library: Library) -> dict[str, Any]:
     documents = Document.objects.filter(library=library).defer("text", "pages")
     return library_wire(library, Right.OWN) | {
         "grants": _grants(library),
-        "documents": in_batches(documents, _each(document_wire), size=DOCUMENTS_AT_ONCE),
+        "documents": in_batches(documents, document_wire, size=DOCUMENTS_AT_ONCE),
     }
 
 
@@ -200,7 +194,3 @@ def _usage(principal: Principal, user: User) -> Iterator[dict[str, Any]]:
         )
         .order_by("kind", "model")
     )
-
-
-def _time(value: Any) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")

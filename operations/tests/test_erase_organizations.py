@@ -16,23 +16,13 @@ from memory.models import Memory
 from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
-from operations.tests.test_erase_people import Estate, embedder
+from operations.tests.estate import Estate, embedder, enqueued
 from tests.personas import OPERATOR, Persona, api, new_group, visit
 from tools.models import ToolGrant
 
-__all__ = ["embedder"]
+__all__ = ["embedder", "enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def enqueued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    heard: list[str] = []
-    monkeypatch.setattr("operations.privacy.erasure_services.enqueue_periodic_job", heard.append)
-    monkeypatch.setattr(
-        "operations.privacy.erasure_services.enqueue_erasure", lambda: heard.append("libraries")
-    )
-    return heard
 
 
 @pytest.fixture(autouse=True)

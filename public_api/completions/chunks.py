@@ -26,7 +26,6 @@ Json = dict[str, Any]
 
 _DELTAS: Final = {"text": "content", "reasoning": REASONING}
 CUT_SHORT: Final = frozenset({"length", "content_filter"})
-DOCUMENT_ADDRESS: Final = "{root}/api/v1/documents/{id}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def completion(
     form: CompletionFormat, messages: Sequence[Row], *, usage: Mapping[str, int], finish_reason: str
 ) -> Json:
     """Return the whole answer, made of what the turn wrote."""
-    answer = show_answer(messages, {}, client_tools=form.client_tools)
+    answer = show_answer(messages, client_tools=form.client_tools)
     calls = answer.calls[:1] if form.is_legacy else answer.calls
     message: Json = {
         "role": "assistant",
@@ -189,12 +188,7 @@ def _annotation(form: CompletionFormat, citation: Citation) -> Json:
     document = passage["document"]
     return {
         "type": "url_citation",
-        "url_citation": {
-            "start_index": citation.start,
-            "end_index": citation.end,
-            "title": document["name"],
-            "url": DOCUMENT_ADDRESS.format(root=form.root, id=document["id"]),
-        },
+        "url_citation": citation.to_wire(form.root),
         "document": {
             **{name: document[name] for name in ("id", "name", "path")},
             **{name: passage[name] for name in ("page", "start", "end")},

@@ -41,6 +41,16 @@ class Citation:
     end: int
     passage: Mapping[str, Any]
 
+    def to_wire(self, root: str) -> dict[str, Any]:
+        """Return it as OpenAI has citations of web pages, with the document's address at this root."""
+        document = self.passage["document"]
+        return {
+            "start_index": self.start,
+            "end_index": self.end,
+            "title": document["name"],
+            "url": f"{root}/api/v1/documents/{document['id']}/",
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerShown:
@@ -68,7 +78,7 @@ class Growth:
 
 def show_answer(
     messages: Sequence[Row],
-    texts: Mapping[int, str],
+    texts: Mapping[int, str] = NOTHING,
     thoughts: Mapping[int, str] = NOTHING,
     *,
     client_tools: frozenset[str],

@@ -91,7 +91,7 @@ def state_of(turn: Turn) -> State:
 def whole_response(form: ResponseFormat, messages: Sequence[Row], end: TurnCompleted) -> Json:
     """Return the response once its turn has ended."""
     state = completed_state(end.finish_reason, end.usage, int(time.time()))
-    answer = show_answer(messages, {}, client_tools=form.client_tools)
+    answer = show_answer(messages, client_tools=form.client_tools)
     return response(form, state, output_items(form, answer, citations(messages), state))
 
 

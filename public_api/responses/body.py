@@ -13,7 +13,7 @@ from chats.context.call_options import CallOptions
 from engine.provider_fields import Fields
 from engine.tool_calls import ToolCall, item_form
 from engine.tools import ToolChoice, ToolSpec
-from public_api.completions.chunks import CUT_SHORT, DOCUMENT_ADDRESS
+from public_api.completions.chunks import CUT_SHORT
 from public_api.openai.growing_answer import AnswerShown, Citation
 from public_api.responses.items import OF_CALL
 from public_api.responses.names import RequestEcho
@@ -165,14 +165,7 @@ def call_item(
 
 def annotation(form: ResponseFormat, citation: Citation) -> Json:
     """Return a citation in OpenAI's form for web pages, with the document's address."""
-    document = citation.passage["document"]
-    return {
-        "type": "url_citation",
-        "start_index": citation.start,
-        "end_index": citation.end,
-        "title": document["name"],
-        "url": DOCUMENT_ADDRESS.format(root=form.root, id=document["id"]),
-    }
+    return {"type": "url_citation", **citation.to_wire(form.root)}
 
 
 def usage_object(usage: Mapping[str, int]) -> Json:

@@ -15,11 +15,9 @@ from django.utils import timezone
 from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from amber.lib.errors import AmberError, Conflict, Invalid, Missing
-from chats.call_services import forget_turn
 from chats.messages import transcript
 from chats.messages.turn_messages import open_calls, shown_entries_of_turn
 from chats.models import ChatMessage, Turn
-from chats.services import cancel_turn
 from engine.provider_fields import brought_fields
 from public_api.openai.answerers import Answerer
 from public_api.openai.growing_answer import show_answer
@@ -72,20 +70,10 @@ def start_response(
         raise
 
 
-def cancel_response(turn: Turn) -> Turn:
-    return cancel_turn(turn)
-
-
-def forget_response(turn: Turn) -> None:
-    forget_turn(turn)
-
-
 def response_turn(caller: Principal, name: str) -> Turn:
     """Return the turn of a response by its id. One query. Raises Missing."""
-    pk = turn_id_in(name) if name.startswith("resp_") else None
-    turn: Turn | None = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
-    asked = RequestEcho.of(turn) if turn is not None else None
-    if turn is None or asked is None or not asked.is_stored:
+    turn = _find_turn(caller, name) if name.startswith("resp_") else None
+    if turn is None:
         raise Missing(f"There is no response {name}, or you have no access to it.")
     return turn
 
@@ -161,20 +149,25 @@ def _resolve_items(caller: Principal, items: Sequence[Item]) -> list[RequestMess
 
 def _item(caller: Principal, named: Reference) -> RequestMessage:
     """Return an item of an earlier response: its text, or one of its calls."""
-    pk = turn_id_in(named.id)
-    turn = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
-    asked = RequestEcho.of(turn) if turn is not None else None
-    if turn is not None and asked is not None and asked.is_stored:
-        for item_id, message in _items_of(turn):
-            if item_id == named.id:
-                return message
+    turn = _find_turn(caller, named.id)
+    for item_id, message in _items_of(turn) if turn is not None else ():
+        if item_id == named.id:
+            return message
     said = f"There is no item {named.id}."
     raise Missing(said, fields={"input": [said]})
 
 
+def _find_turn(caller: Principal, name: str) -> Turn | None:
+    """Return the turn of the stored response that the id of itself, or of an item of it, names."""
+    pk = turn_id_in(name)
+    turn: Turn | None = Turn.objects.visible_to(caller).filter(pk=pk).first() if pk else None
+    asked = RequestEcho.of(turn) if turn is not None else None
+    return turn if asked is not None and asked.is_stored else None
+
+
 def _items_of(turn: Turn) -> Iterable[tuple[str, RequestMessage]]:
     client_tools = frozenset(tool["name"] for tool in turn.options.get("tools", ()))
-    answer = show_answer(shown_entries_of_turn(turn), {}, client_tools=client_tools)
+    answer = show_answer(shown_entries_of_turn(turn), client_tools=client_tools)
     yield f"msg_{turn.pk.hex}", RequestMessage(role="assistant", parts=(answer.text,))
     for number, call in enumerate(answer.calls):
         sender = answer.fields.get(SENDER, "")

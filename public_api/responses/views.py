@@ -17,6 +17,8 @@ from amber.lib.rest.async_response import DeferredResponse
 from amber.lib.rest.orderly import OrderlyView
 from amber.lib.rest.preferences import PREFER, accepted_headers, prefers_async
 from amber.lib.rest.wire import validate_body, validate_query
+from chats.call_services import forget_turn
+from chats.services import cancel_turn
 from public_api.completions.serializers import MAX_USER_CHARS
 from public_api.openai.answerers import answerer_named, asking_as
 from public_api.openai.answering import turn_of, whole_answer
@@ -34,8 +36,6 @@ from public_api.responses.request import ResponseRequest
 from public_api.responses.serializers import MAX_ID_CHARS, ResponseInput
 from public_api.responses.services import (
     asked_of,
-    cancel_response,
-    forget_response,
     response_turn,
     start_response,
 )
@@ -148,7 +148,7 @@ class ResponseView(OpenAIView):
     def delete(self, request: Request, response_id: str) -> Response:
         """Delete a response with its texts. A running one is cancelled. A stored chat keeps its
         messages."""
-        forget_response(response_turn(_caller(request), response_id))
+        forget_turn(response_turn(_caller(request), response_id))
         return Response({"id": response_id, "object": "response", "deleted": True})
 
 
@@ -185,7 +185,7 @@ class CancelResponseView(OpenAIView):
     )
     def post(self, request: Request, response_id: str) -> DeferredResponse:
         """Cancel a response. Text that was written is kept. One that has ended does not change."""
-        turn = cancel_response(response_turn(_caller(request), response_id))
+        turn = cancel_turn(response_turn(_caller(request), response_id))
         return DeferredResponse(partial(settled_response, turn))
 
 

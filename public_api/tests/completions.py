@@ -1,7 +1,11 @@
 """Completions asked for with OpenAI's own client, by short names."""
 
+import base64
+import io
 import json
 from typing import Any
+
+from PIL import Image
 
 from chats.tests.runs import unmarked
 
@@ -19,6 +23,12 @@ WEATHER: Any = {
         },
     },
 }
+
+
+def png_url() -> str:
+    written = io.BytesIO()
+    Image.new("RGB", (2, 2), "red").save(written, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
 
 
 def said(content: Any, **more: Any) -> Any:

@@ -28,13 +28,13 @@ from public_api.tests.completions import (
     WEATHER,
     ask,
     deltas,
+    png_url,
     said,
     seen_by_model,
     streamed,
     text_of,
 )
 from public_api.tests.live_server import sdk, until
-from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,9 +14,8 @@ from chats.tests.rows import ABSENT, new_assistant, new_chat
 from chats.tests.runs import marker
 from engine.events import TurnStatus
 from libraries.models import File
-from public_api.tests.completions import SIX, SLOW, WEATHER, ask, said, seen_by_model
+from public_api.tests.completions import SIX, SLOW, WEATHER, ask, png_url, said, seen_by_model
 from public_api.tests.live_server import sdk, until
-from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 from tests.personas import api
 

@@ -13,8 +13,8 @@ from chats.running.stopping import running_turns
 from chats.tests.rows import new_assistant
 from chats.tests.runs import running
 from engine.events import TurnStatus
+from public_api.tests.completions import png_url
 from public_api.tests.live_server import sdk, until
-from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,9 +15,9 @@ from chats.running.stopping import running_turns
 from chats.turns.stateless import erase_stateless
 from engine.events import TurnStatus
 from libraries.models import File
+from public_api.tests.completions import png_url
 from public_api.tests.live_server import until
 from public_api.tests.test_create_responses import SIX, SLOW, streamed, text_of
-from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

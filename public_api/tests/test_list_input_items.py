@@ -8,9 +8,9 @@ from chats.models import Turn
 from chats.tests.rows import new_assistant
 from libraries.models import File
 from public_api.responses.inputs import input_items
+from public_api.tests.completions import png_url
 from public_api.tests.live_server import sdk
 from public_api.tests.test_create_responses import SIX, WEATHER, call_weather
-from public_api.tests.test_proxy_chats import png_url
 from tests.fake_answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)

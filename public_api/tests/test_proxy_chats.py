@@ -1,18 +1,16 @@
 """POST /chat through the web process's handler, with a worker and a provider."""
 
-import base64
-import io
 import json
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from amber.processes import wait_until
 from chats.models import Chat, ChatMessage, Turn
 from chats.tests.runs import WAIT_SECONDS, marker, unmarked
 from engine.events import TurnStatus
 from libraries.models import File
+from public_api.tests.completions import png_url
 from public_api.tests.exchange import Answer, request
 from tests.fake_answers import answer_text
 
@@ -34,12 +32,6 @@ def post(secret, messages, *, leave_when=None, headers=None, **more):
 
 def said(content, **more):
     return {"role": "user", "content": content} | more
-
-
-def png_url():
-    written = io.BytesIO()
-    Image.new("RGB", (2, 2), "red").save(written, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
 
 
 def seen_by_model(answer: Answer) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from amber.processes import wait_until
-from public_api.tests.test_proxy_chats import png_url
+from public_api.tests.completions import png_url
 from tests.e2e.client import Client
 from tests.e2e.platform import Platform
 from tests.fake_answers import answer_text

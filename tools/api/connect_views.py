@@ -1,5 +1,6 @@
 """Connect tools by OAuth over REST and a page: the owner goes to the server's page, and comes back."""
 
+from functools import partial
 from typing import Final, TypedDict
 from uuid import UUID
 
@@ -74,7 +75,11 @@ class ConnectedView(APIView):
                 )
             principal = principal_in(principal, organization_id)
             tool = end_connecting(
-                principal, state=state, code=given.get("code", ""), issuer=given.get("iss", "")
+                principal,
+                state=state,
+                code=given.get("code", ""),
+                issuer=given.get("iss", ""),
+                find=partial(get_writable, Tool),
             )
         except AmberError as error:
             shown = {"words": error.message}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from amber.lib.shortening import shorten
 from tools.protocol import ArgumentsError
 
 MAX_ARGUMENT_CHARS: Final = 200_000
@@ -47,8 +48,6 @@ def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
         raise ArgumentsError("This tool's schema cannot be read; it cannot be called.") from broken
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path)
-        raise ArgumentsError(f"{f'{place}: ' if place else ''}{_shorten_message(error.message)}")
-
-
-def _shorten_message(message: str) -> str:
-    return message if len(message) <= _SHOWN_CHARS else f"{message[:_SHOWN_CHARS]}…"
+        raise ArgumentsError(
+            f"{f'{place}: ' if place else ''}{shorten(error.message, _SHOWN_CHARS)}"
+        )

@@ -19,6 +19,7 @@ from typing import Any, Final
 import orjson
 
 from amber.lib.json_text.depth import is_deeper
+from amber.lib.shortening import shorten
 
 MAX_SCHEMA_BYTES: Final = 64_000
 """The model reads the schema with every request: 64 KB are some 16,000 tokens."""
@@ -101,7 +102,7 @@ def _meta_fault(schema: Any) -> Fault | None:
         Draft202012Validator.check_schema(schema, format_checker=no_formats)
     except SchemaError as error:
         place = ".".join(str(step) for step in error.absolute_path)
-        return place, f"This is not JSON Schema 2020-12: {_shorten_text(error.message)}"
+        return place, f"This is not JSON Schema 2020-12: {shorten(error.message, _SHOWN_CHARS)}"
     return None
 
 
@@ -124,19 +125,16 @@ def _reference_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
             return
         waiting.extend(each.contents for each in DRAFT202012.create_resource(part).subresources())
         for reference in (part[name] for name in _REFERENCES if name in part):
+            shown = shorten(repr(reference), _SHOWN_CHARS)
             if not reference.startswith("#"):
-                yield "", f"`$ref` {_shorten_text(repr(reference))} leads out of the schema."
+                yield "", f"`$ref` {shown} leads out of the schema."
                 continue
             try:
                 target = resolver.lookup(reference).contents
             except (Unresolvable, ValueError, TypeError):  # of a step into a list or text
-                yield "", f"`$ref` {_shorten_text(repr(reference))} leads nowhere."
+                yield "", f"`$ref` {shown} leads nowhere."
                 continue
             if id(target) not in seen and (fault := _meta_fault(target)):
-                yield "", f"`$ref` {_shorten_text(repr(reference))} leads to no schema: {fault[1]}"
+                yield "", f"`$ref` {shown} leads to no schema: {fault[1]}"
             else:
                 waiting.append(target)
-
-
-def _shorten_text(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

@@ -13,18 +13,11 @@ import orjson
 from django.core.cache import cache
 
 from accounts.principal import Principal
-from accounts.tenancy.access import get_writable
 from amber.lib.database.connections import release_connections
 from amber.lib.egress import FetchError
-from amber.lib.errors import Invalid, Unavailable, blame_field
-from amber.lib.secrets import (
-    DecryptError,
-    SecretKeyError,
-    decrypt,
-    decrypt_column,
-    encrypt,
-    sha256_hex,
-)
+from amber.lib.errors import Invalid, blame_field
+from amber.lib.secrets import DecryptError, SecretKeyError, decrypt, encrypt, sha256_hex
+from tools.connections.connected import decrypt_key
 from tools.connections.places import place_for
 from tools.connections.refreshing import refresh
 from tools.connections.tokens import store_tokens, uses_oauth
@@ -50,14 +43,10 @@ def begin_connecting(tool: Tool, principal: Principal, *, returns_to: str) -> st
         text = 'This tool does not use OAuth. Set options.auth to {"type": "oauth"} first.'
         raise Invalid(text, fields={"options.auth": [text]})
     auth = tool.options["auth"]
-    try:
-        secret = decrypt_column(tool, "api_key")
-    except (DecryptError, SecretKeyError) as error:
-        raise Unavailable("The tool's key cannot be read. Enter it again.") from error
     wanted = WantedAuthorization(
         returns_to=returns_to,
         client_id=auth.get("client_id", ""),
-        client_secret=secret,
+        client_secret=decrypt_key(tool),
         scope=auth.get("scope", ""),
     )
     with place_for(tool.organization_id):
@@ -74,11 +63,6 @@ def begin_connecting(tool: Tool, principal: Principal, *, returns_to: str) -> st
     return str(pending["page"])
 
 
-def find_writable(principal: Principal, tool_id: UUID) -> Tool:
-    """Return a tool that this person may change. Raises Missing, Forbidden."""
-    return get_writable(Tool, principal, tool_id)
-
-
 def organization_of_state(state: str) -> UUID | None:
     """Return the organization in which somebody began to connect a tool with this state."""
     found = cache.get(_key(sha256_hex(state)))
@@ -90,13 +74,13 @@ def end_connecting(
     *,
     state: str,
     code: str,
-    issuer: str = "",
-    find: Callable[[Principal, UUID], Tool] = find_writable,
+    issuer: str,
+    find: Callable[[Principal, UUID], Tool],
 ) -> Tool:
     """Get the tokens, store them and ask the server what it offers; return the tool.
 
-    Raises Invalid for a state that nobody began with, Missing for a tool that the person may not
-    change any more, DiscoveryError and FetchError.
+    `find` returns the tool, if the person may change it. Raises Invalid for a state that nobody began
+    with, what `find` raises, DiscoveryError and FetchError.
     """
     from tools.mcp.authorization import TokenRefused, exchange
 

@@ -17,25 +17,23 @@ from tools.source import Connection
 
 def connection_of(tool: Tool) -> Connection:
     """Return the tool's connection. Raises Unavailable if the key cannot be decrypted."""
-    if uses_oauth(tool):
-        return Connection(
-            url=tool.discovery_url,
-            options=tool.options,
-            tool_id=tool.pk,
-            name=tool.name,
-            renew=renewal_of(tool),
-        )
-    try:
-        api_key = decrypt_column(tool, "api_key")
-    except (DecryptError, SecretKeyError) as error:
-        raise Unavailable("The tool's key cannot be read. Enter it again.") from error
+    renew = renewal_of(tool) if uses_oauth(tool) else None
     return Connection(
         url=tool.discovery_url,
-        api_key=api_key,
+        api_key="" if renew else decrypt_key(tool),
         options=tool.options,
         tool_id=tool.pk,
         name=tool.name,
+        renew=renew,
     )
+
+
+def decrypt_key(tool: Tool) -> str:
+    """Return the tool's key, which is a client's secret where it uses OAuth. Raises Unavailable."""
+    try:
+        return decrypt_column(tool, "api_key")
+    except (DecryptError, SecretKeyError) as error:
+        raise Unavailable("The tool's key cannot be read. Enter it again.") from error
 
 
 def functions_of(tool: Tool, *, chosen: Collection[str] = ()) -> Sequence[OfferedTool]:

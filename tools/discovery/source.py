@@ -22,7 +22,7 @@ from engine.tools import ToolSpec
 from tools.discovery.manifest import MAX_TIMEOUT_SECONDS, Manifest, read_manifest
 from tools.outgoing.answers import output_of, refusal_of
 from tools.outgoing.auth import CredentialError, auth_headers, secrets_in
-from tools.outgoing.requests import ServiceError, ServiceRequest, send
+from tools.outgoing.requests import ServiceRequest, refused_address, send, unusable_key
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, DiscoveryError, DiscoveryResult
 
@@ -123,10 +123,9 @@ class DiscoveryFunction(OfferedTool):
                 return {}
             return auth_headers({}, self.connection.api_key)
         except UnsafeAddress:
-            raise ServiceError("The tool's address is not one that may be called.") from None
+            raise refused_address() from None
         except CredentialError as error:
-            text = "The tool's service cannot be reached: its key is not usable."
-            raise ServiceError(text, detail=str(error)) from None
+            raise unusable_key(error) from None
 
 
 def _body(function: str, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:

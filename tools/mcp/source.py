@@ -34,6 +34,8 @@ from tools.outgoing.requests import (
     RETRIED_REASONS,
     RETRIED_STATUS,
     ServiceError,
+    refused_address,
+    unusable_key,
 )
 from tools.protocol import Exchange, OfferedTool, ToolContext, ToolError, ToolOutput
 from tools.source import Connection, DiscoveryError, DiscoveryResult
@@ -120,9 +122,7 @@ class MCPFunction(OfferedTool):
                 connection = await _with_token(self.connection, stale=connection.api_key)
                 return await self._call(connection, arguments, context)
         except CredentialError as error:
-            raise ServiceError(
-                "The tool's service cannot be reached: its key is not usable.", detail=str(error)
-            ) from None
+            raise unusable_key(error) from None
 
     async def _call(
         self, connection: Connection, arguments: Mapping[str, Any], context: ToolContext
@@ -207,7 +207,7 @@ def _discovery_error(fault: SessionFault) -> Invalid:
 def _service_error(fault: SessionFault, secrets: Sequence[str]) -> ServiceError:
     """Return the error for the model, with more for the owner under `detail`."""
     if fault.cause is not None and fault.cause.code == "unsafe_address":
-        return ServiceError("The tool's address is not one that may be called.")
+        return refused_address()
     said = mask_secrets(fault.text, secrets)
     if fault.status in (401, 403):
         text = f"The tool's service refused Amber's key (status {fault.status})."

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from amber.lib.egress import Response
+from amber.lib.shortening import shorten
 from tools.outgoing.answers import mask_secrets
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ProducedFile, ToolOutput
@@ -38,9 +39,7 @@ def output_of(answer: Response, *, function: str, secrets: Sequence[str] = ()) -
 
 def _failure(answer: Response, secrets: Sequence[str]) -> str:
     said = answer.text().strip() if answer.body and _is_text(answer) else ""
-    said = mask_secrets(said, secrets)
-    if len(said) > MAX_ERROR_CHARS:
-        said = f"{said[:MAX_ERROR_CHARS]}…"
+    said = shorten(mask_secrets(said, secrets), MAX_ERROR_CHARS)
     return f"The service answered {_status(answer)}{f': {said}' if said else '.'}"
 
 

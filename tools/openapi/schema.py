@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import orjson
 
+from amber.lib.shortening import shorten
 from tools.openapi.document import at_pointer, is_version_3_0, resolve_reference
 
 Schema = dict[str, Any]
@@ -73,12 +74,10 @@ class SchemaReader:
         ref = schema["$ref"]
         target = at_pointer(self._document, ref)
         if not isinstance(target, dict | bool):
-            self._note(
-                f"{_shorten_reference(ref)} is not in the document, so anything may stand there"
-            )
+            self._note(f"{shorten(ref, 100)} is not in the document, so anything may stand there")
             return {}
         if ref in refs or len(refs) >= MAX_REFERENCES_DEEP:
-            self._note(f"{_shorten_reference(ref)} refers to itself and is described once only")
+            self._note(f"{shorten(ref, 100)} refers to itself and is described once only")
             return stub(resolve_reference(self._document, target))
         read = self._read(target, depth, refs | {ref})
         beside = {name: value for name, value in schema.items() if name != "$ref"}
@@ -158,8 +157,8 @@ def merge_all_of(schema: Schema) -> Schema:
 
 def _finish_schema(schema: Schema, read: Schema) -> Schema:
     """Translate what concerns several keywords at once."""
-    if len(read.get("description", "")) > MAX_DESCRIPTION_CHARS:
-        read["description"] = f"{read['description'][:MAX_DESCRIPTION_CHARS]}…"
+    if "description" in read:
+        read["description"] = shorten(read["description"], MAX_DESCRIPTION_CHARS)
     for bound, exclusive in zip(("minimum", "maximum"), _EXCLUSIVE, strict=True):
         if schema.get(exclusive) is True and bound in read:
             read[exclusive] = read.pop(bound)
@@ -196,10 +195,6 @@ def _with_null(schema: Schema) -> Schema:
 
 def _size_chars(value: Any) -> int:
     return len(orjson.dumps(value))
-
-
-def _shorten_reference(ref: str) -> str:
-    return ref if len(ref) <= 100 else f"{ref[:100]}…"
 
 
 def _is_type(value: Any) -> bool:

@@ -38,7 +38,7 @@ from tools.outgoing.auth import (
     send_key,
     validate_auth,
 )
-from tools.outgoing.requests import ServiceError, ServiceRequest, send
+from tools.outgoing.requests import ServiceRequest, refused_address, send, unusable_key
 from tools.protocol import OfferedTool, ToolContext, ToolOutput
 from tools.source import Connection, DiscoveryError, DiscoveryResult
 
@@ -136,11 +136,9 @@ class OpenAPIFunction(OfferedTool):
         try:
             key = self.credentials.key_for(built.url)
         except CredentialError as error:
-            raise ServiceError(
-                "The tool's service cannot be reached: its key is not usable.", detail=str(error)
-            ) from None
+            raise unusable_key(error) from None
         except ValueError:  # an address that is none
-            raise ServiceError("The tool's address is not one that may be called.") from None
+            raise refused_address() from None
         headers = {"Accept": ACCEPTED_ANSWERS, **built.headers, **key.headers}
         if "Cookie" in built.headers and "Cookie" in key.headers:
             headers["Cookie"] = f"{key.headers['Cookie']}; {built.headers['Cookie']}"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from amber.lib.egress import FetchError, Response
 from amber.lib.json_text import numbers
+from amber.lib.shortening import shorten
 from tools.outgoing.requests import ServiceError
 from tools.protocol import ProducedFile, ToolOutput
 
@@ -46,9 +47,9 @@ def output_of(answer: Response, secrets: Sequence[str] = ()) -> ToolOutput:
 def refusal_of(answer: Response, secrets: Sequence[str] = ()) -> ServiceError:
     """Return the error for an answer with a status other than 2xx."""
     said = mask_secrets(_reason(answer), secrets)
-    shown = f": {_cut(said, MAX_REFUSAL_CHARS)}" if said else "."
+    shown = f": {shorten(said, MAX_REFUSAL_CHARS)}" if said else "."
     text = f"The tool's service answered with status {answer.status}{shown}"
-    return ServiceError(text, detail=_cut(text, MAX_DETAIL_CHARS), status=answer.status)
+    return ServiceError(text, detail=shorten(text, MAX_DETAIL_CHARS), status=answer.status)
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
@@ -113,7 +114,3 @@ def _find_error_text(parsed: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value.strip():
             return value.strip()
     return ""
-
-
-def _cut(text: str, chars: int) -> str:
-    return text if len(text) <= chars else f"{text[:chars]}…"

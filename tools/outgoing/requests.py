@@ -23,6 +23,7 @@ from amber.lib.egress import (
     fetch,
 )
 from amber.lib.tracing import spans
+from tools.outgoing.auth import CredentialError
 from tools.protocol import Exchange, ToolContext, ToolError
 
 MAX_TRIES: Final = 3
@@ -49,6 +50,15 @@ class ServiceError(ToolError):
         self.detail = detail or text
         self.status = status
         super().__init__(text)
+
+
+def refused_address() -> ServiceError:
+    return ServiceError("The tool's address is not one that may be called.")
+
+
+def unusable_key(error: CredentialError) -> ServiceError:
+    text = "The tool's service cannot be reached: its key is not usable."
+    return ServiceError(text, detail=str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,7 @@ async def send(
         try:
             answer = await _try_once(request, context, limits, policy)
         except UnsafeAddress:
-            raise ServiceError("The tool's address is not one that may be called.") from None
+            raise refused_address() from None
         except FetchError as error:
             if number == tries or error.reason not in RETRIED_REASONS:
                 raise ServiceError(f"The tool's service failed: {error.message}") from None

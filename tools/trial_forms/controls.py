@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from amber.lib.shortening import shorten
 from tools.trial_forms.posted_arguments import MAX_ITEMS, ROOT, Posted, count_of
 from tools.trial_forms.schema_fields import ArgumentField, FieldKind, as_json, read_fields, rows_of
 
@@ -59,15 +60,15 @@ def argument_rows(parameters: Any) -> list[ArgumentRow]:
     """Return the table of a function's arguments; empty if it takes none."""
     return [
         ArgumentRow(
-            row.depth,
-            row.place,
-            type_words(row.field),
-            row.field.is_required,
-            row.field.description,
-            _shorten_all(map(as_json, _innermost(row.field).choices)),
-            _shorten_all(rule_words(row.field)),
+            depth,
+            place,
+            type_words(part),
+            part.is_required,
+            part.description,
+            _shorten_all(map(as_json, _innermost(part).choices)),
+            _shorten_all(rule_words(part)),
         )
-        for row in rows_of(read_fields(parameters))
+        for depth, place, part in rows_of(read_fields(parameters))
     ]
 
 
@@ -101,9 +102,7 @@ def _innermost(part: ArgumentField) -> ArgumentField:
 
 
 def _shorten_all(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(
-        text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…" for text in texts
-    )
+    return tuple(shorten(text, MAX_SHOWN_CHARS) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)

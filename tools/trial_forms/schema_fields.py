@@ -220,30 +220,18 @@ def _text_of(node: Mapping[str, Any], name: str) -> str:
     return given.strip() if isinstance(given, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRow:
-    """One line of the table of a schema: `place` is how deep it lies and the names on the way."""
-
-    depth: int
-    place: str
-    field: ArgumentField
-
-
-def rows_of(whole: ArgumentField, *, depth: int = 0, place: str = "") -> Iterator[FieldRow]:
-    """Yield the fields in the order of the schema, those within one right after it."""
+def rows_of(
+    whole: ArgumentField, *, depth: int = 0, place: str = ""
+) -> Iterator[tuple[int, str, ArgumentField]]:
+    """Yield the fields in the order of the schema, those within one right after it: how deep each
+    lies, and the names on the way."""
     for part in whole.parts:
-        inner = _inner_place(place, part)
-        if part.name:
-            yield FieldRow(depth, inner, part)
-            yield from rows_of(part, depth=depth + 1, place=inner)
-        else:
-            yield from rows_of(part, depth=depth, place=inner)
-
-
-def _inner_place(place: str, part: ArgumentField) -> str:
-    if not part.name:
-        return f"{place}[]"
-    return f"{place}.{part.name}" if place else part.name
+        if not part.name:  # an item of a list
+            yield from rows_of(part, depth=depth, place=f"{place}[]")
+            continue
+        inner = f"{place}.{part.name}" if place else part.name
+        yield depth, inner, part
+        yield from rows_of(part, depth=depth + 1, place=inner)
 
 
 def as_json(value: Any) -> str:

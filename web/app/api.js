@@ -113,15 +113,16 @@ function address(path) {
 
 /** @param {Response} response */
 async function errorOf(response) {
-	const text = await response.text();
-	/** @type {any} */
-	let said = {};
+	return new ApiError(response.status, read(await response.text()).error, Number(response.headers.get("Retry-After")));
+}
+
+/** What an answer says; nothing where a proxy answered in its own words. @param {string} text @returns {any} */
+function read(text) {
 	try {
-		said = JSON.parse(text);
+		return JSON.parse(text);
 	} catch {
-		// A proxy answered in its own words.
+		return {};
 	}
-	return new ApiError(response.status, said.error, Number(response.headers.get("Retry-After")));
 }
 
 /**
@@ -182,13 +183,7 @@ export function upload(file, name, onProgress, signal, path = "files/", fields =
 		request.onerror = () => fail(new ApiError(0, { code: "network" }));
 		request.onabort = () => fail(new ApiError(0, { code: "aborted" }));
 		request.onload = () => {
-			/** @type {any} */
-			let said = {};
-			try {
-				said = JSON.parse(request.responseText);
-			} catch {
-				// A proxy answered in its own words.
-			}
+			const said = read(request.responseText);
 			if (request.status >= 200 && request.status < 300) done(said);
 			else fail(new ApiError(request.status, said.error, Number(request.getResponseHeader("Retry-After"))));
 		};

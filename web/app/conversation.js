@@ -70,8 +70,7 @@ export class Conversation {
 	/** Read what is stored, and follow what is being written. */
 	async load() {
 		try {
-			const [chat, page] = await Promise.all([get(`chats/${this.id}/`), get(`chats/${this.id}/messages/?limit=${PAGE}`)]);
-			noteChat(chat);
+			const [chat, page] = await this.read();
 			batch(() => {
 				this.messages.value = page.results;
 				this.previous.value = page.previous;
@@ -83,6 +82,17 @@ export class Conversation {
 			if (!(error instanceof ApiError)) throw error;
 			if (this.state.value !== "ready") this.state.value = error.status === 404 ? "missing" : "failed";
 		}
+	}
+
+	/** Read the chat, which is noted, and its newest page. @returns {Promise<[import("./chats.js").Chat, import("./api.js").Page<Message>]>} */
+	async read() {
+		const [chat, page] = await Promise.all([get(`chats/${this.id}/`), this.readTail()]);
+		noteChat(chat);
+		return [chat, page];
+	}
+
+	readTail() {
+		return get(`chats/${this.id}/messages/?limit=${PAGE}`);
 	}
 
 	async loadOlder() {
@@ -112,8 +122,7 @@ export class Conversation {
 	/** Look for what another tab or device did. */
 	async refresh() {
 		if (this.state.value !== "ready" || this.live.value || this.pending.value) return;
-		const [chat, page] = await Promise.all([get(`chats/${this.id}/`), get(`chats/${this.id}/messages/?limit=${PAGE}`)]);
-		noteChat(chat);
+		const [chat, page] = await this.read();
 		if (this.live.value || this.pending.value) return;
 		this.takeTail(page);
 		await this.findTurn(chat);
@@ -249,7 +258,7 @@ export class Conversation {
 	async showBranch(messageId) {
 		noteChat(await put(`chats/${this.id}/branch/`, { message_id: messageId }));
 		this.failure.value = null;
-		await this.reloadTail();
+		this.takeTail(await this.readTail());
 		announceChange("chat", this.id);
 	}
 
@@ -314,7 +323,7 @@ export class Conversation {
 		/** @type {import("./api.js").Page<Message> | null} */
 		let page = null;
 		// Without a network what was streamed stands in for what is stored: they are equal.
-		if (last.event !== "turn.gone") page = await get(`chats/${this.id}/messages/?limit=${PAGE}`).catch(() => null);
+		if (last.event !== "turn.gone") page = await this.readTail().catch(() => null);
 		if (this.folded !== folded) return;
 		batch(() => {
 			this.folded = null;
@@ -326,10 +335,6 @@ export class Conversation {
 		if (shown.value === this.id) announceEnd(last, folded);
 		get(`chats/${this.id}/`).then(noteChat, () => {});
 		announceChange("chat", this.id);
-	}
-
-	async reloadTail() {
-		this.takeTail(await get(`chats/${this.id}/messages/?limit=${PAGE}`));
 	}
 }
 

@@ -1,13 +1,14 @@
 /* Starts the page: who is signed in, which words, which page; and what stands around every page. */
 import { Component, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Notes, Waiting } from "../components/ui.js";
+import { Notes, PlainPage, Waiting } from "../components/ui.js";
 import { Frame } from "../components/frame.js";
 import { SignInAgain } from "../components/sign-in-form.js";
 import { isOnline } from "./api.js";
 import { html } from "./html.js";
 import { t, useLocale } from "./i18n.js";
-import { current, navigate, visits } from "./router.js";
+import { current, navigate, routes, visits } from "./router.js";
+import { ROUTES } from "./routes.js";
 import * as session from "./session.js";
 import { onChange } from "./tabs.js";
 
@@ -29,20 +30,20 @@ class Fence extends Component {
 	render() {
 		const { error } = /** @type {any} */ (this.state);
 		if (!error) return /** @type {any} */ (this.props).children;
-		return html`<main class="plain-page" id="content" tabindex="-1">
-			<h1>${t("broken.title")}</h1>
-			<p>${t("broken.text")}</p>
+		return html`<${PlainPage} title=${t("broken.title")} text=${t("broken.text")}>
 			<button type="button" class="button primary" onClick=${() => this.setState({ error: null })}>${t("broken.again")}</button>
-		</main>`;
+		<//>`;
 	}
 }
 
-/** The page's module could not be fetched, for want of a network. */
-const Unloaded = () => html`<main class="plain-page" id="content" tabindex="-1">
-	<h1>${t("unreachable.title")}</h1>
-	<p>${t("unreachable.text")}</p>
-	<button type="button" class="button primary" onClick=${() => location.reload()}>${t("again")}</button>
-</main>`;
+/** Something could not be fetched, for want of a network. @param {{ onAgain: () => unknown }} props */
+const Unreachable = ({ onAgain }) => html`<${PlainPage} title=${t("unreachable.title")} text=${t("unreachable.text")}>
+	<button type="button" class="button primary" onClick=${onAgain}>${t("again")}</button>
+<//>`;
+
+const Unloaded = () => html`<${Unreachable} onAgain=${() => location.reload()} />`;
+const Loading = () => html`<main class="plain-page" id="content" tabindex="-1"><${Waiting} /></main>`;
+const NotFound = () => html`<${PlainPage} title=${t("notFound.title")} text=${t("notFound.text")}><p><a class="button primary" href="/">${t("notFound.home")}</a></p><//>`;
 
 /** The module of the page that is addressed, once it is there. */
 function usePage() {
@@ -74,18 +75,9 @@ function App() {
 		if (mustSignIn) navigate(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`, { replace: true });
 	}, [mustSignIn]);
 	useFocusOnVisit(Page);
-	if (state === "unreachable")
-		return html`<main class="plain-page" id="content" tabindex="-1">
-			<h1>${t("unreachable.title")}</h1>
-			<p>${t("unreachable.text")}</p>
-			<button type="button" class="button primary" onClick=${session.load}>${t("again")}</button>
-		</main>`;
-	if (state === "unknown" || mustSignIn) return html`<main class="plain-page" id="content" tabindex="-1"><${Waiting} /></main>`;
-	const shown = !route
-		? html`<main class="plain-page" id="content" tabindex="-1"><h1>${t("notFound.title")}</h1><p>${t("notFound.text")}</p><p><a class="button primary" href="/">${t("notFound.home")}</a></p></main>`
-		: Page
-			? html`<${Page} params=${params} query=${query} />`
-			: html`<main class="plain-page" id="content" tabindex="-1"><${Waiting} /></main>`;
+	if (state === "unreachable") return html`<${Unreachable} onAgain=${session.load} />`;
+	if (state === "unknown" || mustSignIn) return html`<${Loading} />`;
+	const shown = !route ? html`<${NotFound} />` : Page ? html`<${Page} params=${params} query=${query} />` : html`<${Loading} />`;
 	const fenced = html`<${Fence} key=${current.value.path}>${shown}<//>`;
 	return html`<a class="skip" href="#content" onClick=${skip}>${t("skip")}</a>
 		${!isOnline.value && html`<p class="offline" role="status">${t("offline")}</p>`}
@@ -111,6 +103,7 @@ function useFocusOnVisit(Page) {
 	});
 }
 
+routes.value = ROUTES;
 onChange((what) => what === "session" && location.reload());
 // The browser keeps pages for its way back: what somebody saw is not shown to whoever comes after the sign-out.
 addEventListener("pageshow", (event) => event.persisted && location.reload());

@@ -1,7 +1,8 @@
 /* Which page is shown: addresses of the browser's history, links followed without loading anew. */
 import { computed, signal } from "@preact/signals";
-import { ROUTES } from "./routes.js";
 
+/** Every address of the page; main.js names them, since the pages behind them use the router. @type {import("@preact/signals").Signal<import("./routes.js").Route[]>} */
+export const routes = signal([]);
 const place = signal(location.pathname + location.search);
 /** Counts navigations by the person, so that the page knows when to move focus. */
 export const visits = signal(0);
@@ -21,7 +22,7 @@ function match(path, pattern) {
 
 export const current = computed(() => {
 	const { pathname, searchParams } = new URL(place.value, location.origin);
-	for (const route of ROUTES) {
+	for (const route of routes.value) {
 		const params = match(pathname, route.path);
 		if (params) return { route, params, query: searchParams, path: pathname };
 	}
@@ -46,7 +47,7 @@ document.addEventListener("click", (event) => {
 	const link = event.target instanceof Element ? event.target.closest("a") : null;
 	if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
 	const to = new URL(link.href);
-	if (!ROUTES.some((route) => match(to.pathname, route.path))) return;
+	if (!routes.value.some((route) => match(to.pathname, route.path))) return;
 	event.preventDefault();
 	navigate(to.pathname + to.search);
 });

@@ -1,9 +1,9 @@
-/* Lists that come in pages, from the REST API: loaded, shown, loaded on; and forms for a row. */
-import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
-import { ApiError, get } from "../app/api.js";
+/* Lists that come in pages, from the REST API, and single rows: loaded, shown, loaded on. */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
-import { attempt, Button, Failure, fieldWords, Waiting } from "./ui.js";
+import { attempt, Button, Failure, Waiting } from "./ui.js";
 
 /**
  * The rows at this address, so many of them if there are, and the address of those that follow.
@@ -101,53 +101,4 @@ export function useEvery(act, ms) {
 		const timer = setInterval(() => document.hidden || latest.current(), ms);
 		return () => clearInterval(timer);
 	}, [ms]);
-}
-
-/** A labelled choice among few. @param {{ label: string, value: string, onValue: (value: any) => void, options: any[][], [name: string]: any }} props */
-export function Choice({ label, value, onValue, options, ...rest }) {
-	const id = useId();
-	return html`<div class="field">
-		<label for=${id}>${label}</label>
-		<select id=${id} value=${value} onChange=${(/** @type {any} */ event) => onValue(event.currentTarget.value)} ...${rest}>
-			${options.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === value}>${words}</option>`)}
-		</select>
-	</div>`;
-}
-
-/** A box to tick. @param {{ label: string, checked: boolean, onChecked: (checked: boolean) => void, hint?: string, [name: string]: any }} props */
-export function Tick({ label, checked, onChecked, hint, ...rest }) {
-	return html`<label class="choice tick">
-		<input type="checkbox" checked=${checked} onChange=${(/** @type {any} */ event) => onChecked(event.currentTarget.checked)} ...${rest} />
-		<span>${label}${hint && html`<span class="hint">${hint}</span>`}</span>
-	</label>`;
-}
-
-/** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
-export const complaints = (error) => (name) => (error instanceof ApiError && error.fields[name] ? fieldWords(error, name) : undefined);
-
-/** A form whose values are kept together, saved by one act. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
-export function useForm(first, act) {
-	const [given, setGiven] = useState(first);
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const [isBusy, setBusy] = useState(false);
-	/** @param {string} name */
-	const set = (name) => (/** @type {any} */ value) => setGiven({ ...given, [name]: value });
-	/** @param {Event} event */
-	const onSubmit = async (event) => {
-		event.preventDefault();
-		if (isBusy) return;
-		setBusy(true);
-		try {
-			setError(null);
-			await act(given);
-		} catch (why) {
-			setError(why);
-		} finally {
-			setBusy(false);
-		}
-	};
-	const said = complaints(error);
-	/** @param {string} name */
-	const field = (name) => ({ value: given[name] ?? "", onValue: set(name), error: said(name) });
-	return { given, setGiven, set, field, error, onSubmit, isBusy };
 }

@@ -4,11 +4,12 @@ import { assistantOf } from "../app/assistants.js";
 import { queueWords } from "../app/conversation.js";
 import { textOf } from "../app/entries.js";
 import { html } from "../app/html.js";
-import { moment, size, t } from "../app/i18n.js";
+import { moment, t } from "../app/i18n.js";
+import { Attachment } from "./attachment.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, copyText, Icon, IconButton, isSending } from "./ui.js";
+import { attempt, Button, copyText, IconButton, isSending } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
@@ -85,18 +86,6 @@ function Editor({ text: original, onClose, onSend }) {
 			<${Button} kind="primary" disabled=${!text.trim()} onClick=${() => onSend(text)}>${t("message.edit.send")}<//>
 		</div>
 	</div>`;
-}
-
-/** A file that somebody attached, or that a tool made. @param {{ message: import("../app/api.js").Message }} props */
-export function Attachment({ message }) {
-	const { file } = message;
-	if (!file) return html`<span class="attachment gone"><${Icon} name="document" />${t("message.fileGone")}</span>`;
-	const address = `/api/v1/files/${file.id}/content/`;
-	if (file.mime_type.startsWith("image/"))
-		return html`<a class="picture" href=${`${address}?inline=1`} target="_blank" rel="noopener"><img src=${`${address}?inline=1`} alt=${file.name} loading="lazy" /></a>`;
-	if (file.mime_type.startsWith("audio/"))
-		return html`<figure class="sound"><figcaption>${file.name}</figcaption><audio controls preload="metadata" src=${address} aria-label=${file.name}></audio></figure>`;
-	return html`<a class="attachment" href=${address} download=${file.name}><${Icon} name="document" /><span class="name">${file.name}</span><span class="dim">${size(file.size)}</span></a>`;
 }
 
 export const Answer = memo(

@@ -7,8 +7,7 @@ import { config } from "../app/config.js";
 import { forgetConversation } from "../app/conversation.js";
 import { html } from "../app/html.js";
 import { date, t } from "../app/i18n.js";
-import { current, navigate } from "../app/router.js";
-import { ROUTES } from "../app/routes.js";
+import { current, navigate, routes } from "../app/router.js";
 import { me, organizations, signOut, switchOrganization } from "../app/session.js";
 import { around, Marked, questionWords } from "./marked.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Icon, IconButton, Menu, note } from "./ui.js";
@@ -35,7 +34,7 @@ function byDay(chats) {
 /** @param {{ onNavigate: () => void, onAppearance: () => void, onShortcuts: () => void, onClose: () => void }} props */
 export function Sidebar({ onNavigate, onAppearance, onShortcuts, onClose }) {
 	const [words, setWords] = useState("");
-	const pages = ROUTES.filter((route) => route.nav);
+	const pages = routes.value.filter((route) => route.nav);
 	return html`<nav class="sidebar" id="sidebar" aria-label=${t("nav.label")}>
 		<div class="sidebar-head">
 			<a href="/" class="brand" onClick=${onNavigate}><${Logo} /><span>${config.name}</span></a>

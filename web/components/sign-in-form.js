@@ -5,41 +5,27 @@ import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import * as session from "../app/session.js";
-import { Button, Dialog, Failure, Field } from "./ui.js";
+import { useForm } from "./forms.js";
+import { Button, Dialog, Field } from "./ui.js";
 
 /** @param {{ onDone: () => void, email?: string, next?: string }} props */
 export function SignInForm({ onDone, email: given = "", next = "/" }) {
-	const [email, setEmail] = useState(given);
-	const [password, setPassword] = useState("");
-	const [error, setError] = useState(/** @type {any} */ (null));
-	const [isBusy, setBusy] = useState(false);
 	const [mustVerify, setMustVerify] = useState(false);
+	const form = useForm({ email: given, password: "" }, async ({ email, password }) => {
+		if ((await session.signIn(email, password)) === "verify") setMustVerify(true);
+		else onDone();
+	});
 	useEffect(() => {
 		session.loadIdentityProviders().catch(() => {});
 	}, []);
-	/** @param {Event} event */
-	const onSubmit = async (event) => {
-		event.preventDefault();
-		if (isBusy) return;
-		setBusy(true);
-		setError(null);
-		try {
-			if ((await session.signIn(email, password)) === "verify") setMustVerify(true);
-			else onDone();
-		} catch (why) {
-			setError(why);
-		} finally {
-			setBusy(false);
-		}
-	};
-	const fields = error instanceof session.FormError ? error.fields : {};
-	if (mustVerify) return html`<p role="status">${t("verify.sent", { email })}</p>`;
-	return html`<form onSubmit=${onSubmit} class="form">
-		${error && !(error instanceof session.FormError) && html`<${Failure} error=${error} />`}
-		${(fields[""] || fields.password) && html`<p class="error" role="alert">${fields[""] ?? fields.password}</p>`}
-		<${Field} label=${t("signIn.email")} type="email" autocomplete="username" required value=${email} onValue=${setEmail} error=${fields.email} data-focus=${given ? undefined : ""} readonly=${Boolean(given)} />
-		<${Field} label=${t("signIn.password")} type="password" autocomplete="current-password" required value=${password} onValue=${setPassword} />
-		<${Button} kind="primary wide" type="submit" isBusy=${isBusy}>${t("signIn.do")}<//>
+	if (mustVerify) return html`<p role="status">${t("verify.sent", { email: form.given.email })}</p>`;
+	const wrong = form.said("") ?? form.said("password");
+	return html`<form onSubmit=${form.onSubmit} class="form">
+		${form.failure}
+		${wrong && html`<p class="error" role="alert">${wrong}</p>`}
+		<${Field} label=${t("signIn.email")} type="email" autocomplete="username" required ...${form.field("email")} data-focus=${given ? undefined : ""} readonly=${Boolean(given)} />
+		<${Field} label=${t("signIn.password")} type="password" autocomplete="current-password" required value=${form.given.password} onValue=${form.set("password")} />
+		<${Button} kind="primary wide" type="submit" isBusy=${form.isBusy}>${t("signIn.do")}<//>
 		${session.identityProviders.value.length > 0 && html`<p class="or"><span>${t("signIn.or")}</span></p>`}
 		${session.identityProviders.value.map((each) => html`<${Button} class="wide" onClick=${() => leaveFor(each.id, next)}>${t("signIn.with", { name: each.name })}<//>`)}
 		<p class="dim">${config.sendsMail ? html`<a href="/reset-password">${t("signIn.forgot")}</a>` : t("signIn.forgotNoMail")}</p>

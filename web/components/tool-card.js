@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { html } from "../app/html.js";
 import { duration, t } from "../app/i18n.js";
-import { Attachment } from "./messages.js";
+import { Attachment } from "./attachment.js";
 import { attempt, Button, focusComposer, Icon } from "./ui.js";
 
 /** @param {string} text meant to be JSON, not promised */

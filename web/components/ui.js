@@ -109,6 +109,13 @@ export const Failure = ({ error, onAgain }) => html`<div class="failure" role="a
 
 export const Waiting = () => html`<p class="waiting" role="status"><span class="dots" aria-hidden="true"></span><span class="unseen">${t("loading")}</span></p>`;
 
+/** A page that says one thing, in the place of what was asked for. @param {{ title: string, text: string, children?: any }} props */
+export const PlainPage = ({ title, text, children }) => html`<main class="plain-page" id="content" tabindex="-1">
+	<h1>${title}</h1>
+	<p>${text}</p>
+	${children}
+</main>`;
+
 // -- Notes that go by themselves --
 
 /** @type {import("@preact/signals").Signal<{ id: number, text: string, isBad: boolean }[]>} */

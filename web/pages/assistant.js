@@ -7,9 +7,10 @@ import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
 import { GroupShares } from "../components/group-shares.js";
-import { Choice, complaints, Tick, useList, useRow } from "../components/lists.js";
+import { Choice, complaints, FormDialog, Tick, useForm } from "../components/forms.js";
+import { useList, useRow } from "../components/lists.js";
 import { Markdown } from "../components/markdown.js";
-import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, IconButton, isSending, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, Confirm, copyText, Failure, Field, IconButton, isSending, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { fold } from "../shared/fold.js";
 import { follow } from "../shared/follow.js";
 
@@ -267,30 +268,15 @@ function Scenes({ id, mayWrite }) {
 
 /** @param {{ assistantId: string, scene: any, onClose: () => void, onSaved: () => void }} props */
 function SceneDialog({ assistantId, scene, onClose, onSaved }) {
-	const [given, setGiven] = useState({ label: scene.label, prompt: scene.prompt, examples: scene.examples.join("\n"), temperature: scene.temperature, top_p: scene.top_p });
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const said = complaints(error);
-	/** @param {Event} event */
-	const save = async (event) => {
-		event.preventDefault();
+	const form = useForm({ label: scene.label, prompt: scene.prompt, examples: scene.examples.join("\n"), temperature: scene.temperature, top_p: scene.top_p }, async (given) => {
 		const body = { ...given, examples: given.examples.split("\n").map((/** @type {string} */ each) => each.trim()).filter(Boolean) };
-		try {
-			await (scene.id ? patch(`assistants/${assistantId}/scene-prompts/${scene.id}/`, body) : post(`assistants/${assistantId}/scene-prompts/`, body));
-			onSaved();
-			onClose();
-		} catch (why) {
-			setError(why);
-		}
-	};
-	/** @param {string} name */
-	const set = (name) => (/** @type {any} */ value) => setGiven({ ...given, [name]: value });
-	return html`<${Dialog} title=${scene.id ? scene.label : t("scenes.own")} onClose=${onClose}>
-		<form class="form" onSubmit=${save}>
-			<${Field} label=${t("name")} value=${given.label} onValue=${set("label")} error=${said("label")} required />
-			<${Field} as="textarea" rows="6" label=${t("assistants.prompt")} value=${given.prompt} onValue=${set("prompt")} error=${said("prompt")} />
-			<${Field} as="textarea" rows="4" label=${t("scenes.examples")} hint=${t("scenes.examples.hint")} value=${given.examples} onValue=${set("examples")} error=${said("examples")} />
-			${Boolean(error) && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
-		</form>
+		await (scene.id ? patch(`assistants/${assistantId}/scene-prompts/${scene.id}/`, body) : post(`assistants/${assistantId}/scene-prompts/`, body));
+		onSaved();
+		onClose();
+	});
+	return html`<${FormDialog} title=${scene.id ? scene.label : t("scenes.own")} form=${form} yes=${t("save")} onClose=${onClose} class="">
+		<${Field} label=${t("name")} ...${form.field("label")} required />
+		<${Field} as="textarea" rows="6" label=${t("assistants.prompt")} ...${form.field("prompt")} />
+		<${Field} as="textarea" rows="4" label=${t("scenes.examples")} hint=${t("scenes.examples.hint")} ...${form.field("examples")} />
 	<//>`;
 }

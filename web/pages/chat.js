@@ -14,13 +14,14 @@ import { me } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
 import { keep, recall } from "../app/storage.js";
 import { markdown } from "../shared/markdown.js";
+import { Attachment } from "../components/attachment.js";
 import { Composer } from "../components/composer.js";
-import { Answer, Attachment, Note, Question } from "../components/messages.js";
+import { Answer, Note, Question } from "../components/messages.js";
 import { PassageDialog } from "../components/passage.js";
 import { Picker } from "../components/picker.js";
 import { Rename } from "../components/sidebar.js";
 import { Timeline } from "../components/timeline.js";
-import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, codeWords, copyText, Failure, focusComposer, Menu, note, PlainPage, useTitle, Waiting, wordsOf } from "../components/ui.js";
 import { WhyDialog } from "../components/why.js";
 
 /** More assistants than are chosen from at a glance. */
@@ -158,7 +159,7 @@ function OldChat({ id, message }) {
 	}, [id]);
 	const state = conversation.state.value;
 	if (state === "missing")
-		return html`<main class="plain-page" id="content" tabindex="-1"><h1>${t("chat.missing.title")}</h1><p>${t("chat.missing.text")}</p><p><a class="button primary" href="/">${t("notFound.home")}</a></p></main>`;
+		return html`<${PlainPage} title=${t("chat.missing.title")} text=${t("chat.missing.text")}><p><a class="button primary" href="/">${t("notFound.home")}</a></p><//>`;
 	const { pending, failure } = conversation;
 	const assistant = assistantOf(chat?.assistant_id);
 	const withdraw = () => {

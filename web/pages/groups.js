@@ -4,8 +4,9 @@ import { patch, post, put, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { isAdmin, me } from "../app/session.js";
-import { Choice, Listed, useForm, useList } from "../components/lists.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note } from "../components/ui.js";
+import { Choice, FormDialog, useForm } from "../components/forms.js";
+import { Listed, useList } from "../components/lists.js";
+import { attempt, Button, Confirm, Dialog, Field, Menu, note } from "../components/ui.js";
 
 export function Groups() {
 	const list = useList("groups/?limit=100");
@@ -44,7 +45,7 @@ export function Groups() {
 			isAdmin() &&
 			html`<h3 class="page-part">${t("groups.new")}</h3>
 				<form class="inline-form" onSubmit=${form.onSubmit}><${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" /><${Button} type="submit" isBusy=${form.isBusy}>${t("create")}<//></form>
-				${Boolean(form.error) && html`<${Failure} error=${form.error} />`}`
+				${form.failure}`
 		}
 		${shown?.as === "edit" && html`<${EditGroup} group=${shown.group} onClose=${close} onSaved=${list.refresh} />`}
 		${shown?.as === "members" && html`<${GroupMembers} group=${shown.group} onClose=${close} onChanged=${list.refresh} />`}
@@ -59,13 +60,9 @@ function EditGroup({ group, onClose, onSaved }) {
 		onClose();
 		note(t("saved"));
 	});
-	return html`<${Dialog} title=${t("edit")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${form.onSubmit}>
-			<${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" />
-			<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} maxlength="2000" />
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
-		</form>
+	return html`<${FormDialog} title=${t("edit")} form=${form} yes=${t("save")} onClose=${onClose}>
+		<${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" />
+		<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} maxlength="2000" />
 	<//>`;
 }
 

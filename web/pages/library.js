@@ -8,9 +8,10 @@ import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
 import { clearUploads, filesOf, STAGES, sendAgain, sendFiles, uploads } from "../app/uploads.js";
 import { GroupShares } from "../components/group-shares.js";
-import { Choice, complaints, Listed, Tick, useEvery, useList, useRow } from "../components/lists.js";
+import { Choice, FormDialog, Tick, useForm } from "../components/forms.js";
+import { Listed, useEvery, useList, useRow } from "../components/lists.js";
 import { Marked, questionWords } from "../components/marked.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
+import { attempt, Button, Confirm, Failure, Field, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 
 const BUSY_MS = 1_500;
 const IDLE_MS = 15_000;
@@ -213,47 +214,28 @@ const FORMS = {
 
 /** @param {{ kind: "address" | "text" | "git", libraryId: string, onClose: () => void, onAdded: () => void }} props */
 function AddDialog({ kind, libraryId, onClose, onAdded }) {
-	const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const [isBusy, setBusy] = useState(false);
-	const said = complaints(error);
 	const { at, fields } = FORMS[kind];
-	/** @param {Event} event */
-	const add = async (event) => {
-		event.preventDefault();
-		if (isBusy) return;
-		setBusy(true);
+	const form = useForm({}, async (given) => {
 		/** @type {Record<string, unknown>} */
 		const body = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
 		for (const name of ["include", "exclude"]) if (body[name]) body[name] = String(body[name]).split(",").map((each) => each.trim()).filter(Boolean);
-		try {
-			await post(`libraries/${libraryId}/${at}`, body);
-			note(t(kind === "git" ? "add.importing" : "add.added"));
-			onAdded();
-			onClose();
-		} catch (why) {
-			setError(why);
-			setBusy(false);
-		}
-	};
-	return html`<${Dialog} title=${t(/** @type {any} */ (`add.${kind}`))} onClose=${onClose}>
-		<form class="form" onSubmit=${add}>
-			${fields.map(
-				([name, words, type, isNeeded]) => html`<${Field}
-					key=${name}
-					label=${t(/** @type {any} */ (words))}
-					hint=${name === "include" ? t("add.patterns") : undefined}
-					error=${said(String(name))}
-					value=${given[String(name)] ?? ""}
-					onValue=${(/** @type {string} */ value) => setGiven({ ...given, [String(name)]: value })}
-					required=${isNeeded}
-					autocomplete="off"
-					...${type === "textarea" ? { as: "textarea", rows: 10 } : { type }}
-				/>`,
-			)}
-			${Boolean(error) && !fields.some(([name]) => said(String(name))) && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${isBusy}>${t("add.do")}<//></div>
-		</form>
+		await post(`libraries/${libraryId}/${at}`, body);
+		note(t(kind === "git" ? "add.importing" : "add.added"));
+		onAdded();
+		onClose();
+	});
+	return html`<${FormDialog} title=${t(/** @type {any} */ (`add.${kind}`))} form=${form} yes=${t("add.do")} onClose=${onClose} class="" isSaid=${fields.some(([name]) => form.said(String(name)))}>
+		${fields.map(
+			([name, words, type, isNeeded]) => html`<${Field}
+				key=${name}
+				label=${t(/** @type {any} */ (words))}
+				hint=${name === "include" ? t("add.patterns") : undefined}
+				...${form.field(String(name))}
+				required=${isNeeded}
+				autocomplete="off"
+				...${type === "textarea" ? { as: "textarea", rows: 10 } : { type }}
+			/>`,
+		)}
 	<//>`;
 }
 
@@ -320,29 +302,16 @@ function ImportRow({ repository, mayWrite, onChanged }) {
 
 /** @param {{ library: any, onClose: () => void, onSaved: (library: any) => void }} props */
 function EditLibrary({ library, onClose, onSaved }) {
-	const [given, setGiven] = useState({ name: library.name, description: library.description, shared: library.shared, default: library.default });
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const said = complaints(error);
-	/** @param {Event} event */
-	const save = async (event) => {
-		event.preventDefault();
+	const form = useForm({ name: library.name, description: library.description, shared: library.shared, default: library.default }, async (given) => {
 		const changed = Object.fromEntries(Object.entries(given).filter(([name, value]) => library[name] !== value));
-		try {
-			onSaved(await patch(`libraries/${library.id}/`, changed));
-			note(t("saved"));
-			onClose();
-		} catch (why) {
-			setError(why);
-		}
-	};
-	return html`<${Dialog} title=${t("edit")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${save}>
-			<${Field} label=${t("name")} value=${given.name} onValue=${(/** @type {string} */ name) => setGiven({ ...given, name })} error=${said("name")} required />
-			<${Field} as="textarea" rows="3" label=${t("description")} value=${given.description} onValue=${(/** @type {string} */ description) => setGiven({ ...given, description })} error=${said("description")} />
-			${library.access === "own" && html`<${Tick} label=${t("share")} hint=${t("libraries.share.hint")} checked=${given.shared} onChecked=${(/** @type {boolean} */ shared) => setGiven({ ...given, shared })} />`}
-			<${Tick} label=${t("libraries.default")} hint=${t("libraries.default.hint")} checked=${given.default} onChecked=${(/** @type {boolean} */ isDefault) => setGiven({ ...given, default: isDefault })} />
-			${Boolean(error) && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
-		</form>
+		onSaved(await patch(`libraries/${library.id}/`, changed));
+		note(t("saved"));
+		onClose();
+	});
+	return html`<${FormDialog} title=${t("edit")} form=${form} yes=${t("save")} onClose=${onClose}>
+		<${Field} label=${t("name")} ...${form.field("name")} required />
+		<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} />
+		${library.access === "own" && html`<${Tick} label=${t("share")} hint=${t("libraries.share.hint")} checked=${form.given.shared} onChecked=${form.set("shared")} />`}
+		<${Tick} label=${t("libraries.default")} hint=${t("libraries.default.hint")} checked=${form.given.default} onChecked=${form.set("default")} />
 	<//>`;
 }

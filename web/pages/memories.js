@@ -3,8 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { get, patch, post, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { date, t } from "../app/i18n.js";
-import { complaints, Listed, useList } from "../components/lists.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting } from "../components/ui.js";
+import { FormDialog, useForm } from "../components/forms.js";
+import { Listed, useList } from "../components/lists.js";
+import { attempt, Button, Confirm, Dialog, Field, Menu, note, useTitle, Waiting } from "../components/ui.js";
 
 export function Page() {
 	useTitle(t("memories.title"));
@@ -61,26 +62,14 @@ export function Page() {
 
 /** @param {{ memory: any, onClose: () => void, onSaved: () => void }} props */
 function Edit({ memory, onClose, onSaved }) {
-	const [content, setContent] = useState(memory.content);
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	/** @param {Event} event */
-	const save = async (event) => {
-		event.preventDefault();
-		try {
-			await (memory.id ? patch(`memories/${memory.id}/`, { content }) : post("memories/", { content }));
-			note(t("saved"));
-			onSaved();
-			onClose();
-		} catch (why) {
-			setError(why);
-		}
-	};
-	return html`<${Dialog} title=${t(memory.id ? "memories.edit" : "memories.new")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${save}>
-			<${Field} as="textarea" rows="4" label=${t("memories.fact")} hint=${t("memories.fact.hint")} value=${content} onValue=${setContent} error=${complaints(error)("content")} required dir="auto" />
-			${Boolean(error) && !complaints(error)("content") && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
-		</form>
+	const form = useForm({ content: memory.content }, async (given) => {
+		await (memory.id ? patch(`memories/${memory.id}/`, given) : post("memories/", given));
+		note(t("saved"));
+		onSaved();
+		onClose();
+	});
+	return html`<${FormDialog} title=${t(memory.id ? "memories.edit" : "memories.new")} form=${form} yes=${t("save")} onClose=${onClose} isSaid=${Boolean(form.said("content"))}>
+		<${Field} as="textarea" rows="4" label=${t("memories.fact")} hint=${t("memories.fact.hint")} ...${form.field("content")} required dir="auto" />
 	<//>`;
 }
 

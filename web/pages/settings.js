@@ -4,8 +4,9 @@ import { patch, post, remove, send } from "../app/api.js";
 import { html } from "../app/html.js";
 import { date, number, t, time } from "../app/i18n.js";
 import { isAdmin, load, me } from "../app/session.js";
-import { Choice, Listed, Tick, useEvery, useForm, useList, useRow } from "../components/lists.js";
-import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, Menu, note, useTitle } from "../components/ui.js";
+import { Choice, FormDialog, Tick, useForm } from "../components/forms.js";
+import { Listed, useEvery, useList, useRow } from "../components/lists.js";
+import { attempt, Button, Confirm, copyText, Dialog, Field, Menu, note, useTitle } from "../components/ui.js";
 import { Groups } from "./groups.js";
 
 /** The parts, by address; `admin` are for owners and admins. */
@@ -50,7 +51,7 @@ function Profile() {
 		<${Choice} label=${t("settings.zone")} value=${form.given.time_zone} onValue=${form.set("time_zone")} options=${[["UTC", "UTC"], ...(form.given.time_zone && !zones.includes(form.given.time_zone) && form.given.time_zone !== "UTC" ? [[form.given.time_zone, form.given.time_zone]] : []), ...zones.filter((zone) => zone !== "UTC").map((zone) => [zone, zone])]} />
 		<${Choice} label=${t("settings.mailLanguage")} value=${form.given.language} onValue=${form.set("language")} options=${[["", t("settings.mailLanguage.usual")], ["en", "English"], ["de", "Deutsch"], ["zh-hans", "简体中文"]]} />
 		<${Tick} label=${t("settings.notices")} hint=${t("settings.notices.hint")} checked=${form.given.mail_notices} onChecked=${form.set("mail_notices")} />
-		${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+		${form.failure}
 		<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
 	</form>`;
 }
@@ -95,15 +96,11 @@ function NewKey({ onClose, onMade }) {
 		onClose();
 		onMade(made.key);
 	});
-	return html`<${Dialog} title=${t("keys.new")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${form.onSubmit}>
-			<${Field} label=${t("name")} hint=${t("keys.name.hint")} ...${form.field("name")} required />
-			<${Choice} label=${t("keys.scope")} value=${form.given.scope} onValue=${form.set("scope")} options=${[["", t("keys.scope.all")], ["read", t("keys.scope.read")], ["read,write", t("keys.scope.write")], ["public", t("keys.scope.public")]]} />
-			<${Choice} label=${t("keys.assistant")} value=${form.given.assistant_id} onValue=${form.set("assistant_id")} options=${[["", t("keys.assistant.all")], ...(assistants.rows ?? []).map((each) => [each.id, each.name])]} />
-			<${Choice} label=${t("keys.ends")} value=${form.given.days} onValue=${form.set("days")} options=${[["", t("keys.never")], ...[7, 30, 90, 365].map((days) => [String(days), t("keys.days", { count: days })])]} />
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
-		</form>
+	return html`<${FormDialog} title=${t("keys.new")} form=${form} yes=${t("create")} onClose=${onClose}>
+		<${Field} label=${t("name")} hint=${t("keys.name.hint")} ...${form.field("name")} required />
+		<${Choice} label=${t("keys.scope")} value=${form.given.scope} onValue=${form.set("scope")} options=${[["", t("keys.scope.all")], ["read", t("keys.scope.read")], ["read,write", t("keys.scope.write")], ["public", t("keys.scope.public")]]} />
+		<${Choice} label=${t("keys.assistant")} value=${form.given.assistant_id} onValue=${form.set("assistant_id")} options=${[["", t("keys.assistant.all")], ...(assistants.rows ?? []).map((each) => [each.id, each.name])]} />
+		<${Choice} label=${t("keys.ends")} value=${form.given.days} onValue=${form.set("days")} options=${[["", t("keys.never")], ...[7, 30, 90, 365].map((days) => [String(days), t("keys.days", { count: days })])]} />
 	<//>`;
 }
 
@@ -129,13 +126,13 @@ function Organization() {
 				html`<${Field} label=${t("organization.retention")} hint=${t("organization.retention.hint")} type="number" min="1" ...${form.field("retention_days")} />
 					<${Field} as="textarea" rows="5" label=${t("organization.prompt")} hint=${t("organization.prompt.hint")} ...${form.field("default_prompt")} dir="auto" />
 					<${Tick} label=${t("organization.traces")} hint=${t("organization.traces.hint")} checked=${form.given.trace_content} onChecked=${form.set("trace_content")} />
-					${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+					${form.failure}
 					<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>`
 			}
 		</form>
 		<h3 class="page-part">${t("organization.new")}</h3>
 		<form class="inline-form" onSubmit=${made.onSubmit}><${Field} label=${t("name")} ...${made.field("name")} required /><${Button} type="submit">${t("create")}<//></form>
-		${Boolean(made.error) && html`<${Failure} error=${made.error} />`}`;
+		${made.failure}`;
 }
 
 function Members() {
@@ -176,7 +173,7 @@ function Members() {
 					<${Choice} label=${t("members.role")} value=${form.given.role} onValue=${form.set("role")} options=${roles} />
 					<${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("members.invite.do")}<//>
 				</form>
-				${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+				${form.failure}
 				${Boolean(invitations.rows?.length) && html`<h3 class="page-part">${t("members.invited")}</h3><ul class="rows">${invitations.rows?.map((each) => html`<li key=${each.id} class="list-row"><span class="grow"><strong>${each.email}</strong><span class="dim small">${t(/** @type {any} */ (`role.${each.role}`))} · ${t("keys.until", { day: date(each.expires_at) })}</span></span><${Button} onClick=${() => attempt(async () => (await remove(`${at}invitations/${each.id}/`), invitations.refresh()))} aria-label=${`${t("members.withdraw")}: ${each.email}`}>${t("members.withdraw")}<//></li>`)}</ul>`}`
 		}
 		${issued && html`<${Secret} title=${t("members.invitedNow")} text=${issued.mailedTo ? t("members.mailed", { email: issued.mailedTo }) : t("members.link")} secret=${issued.link} onClose=${() => setIssued(null)} />`}
@@ -216,7 +213,7 @@ function Budgets() {
 				<${Choice} label=${t("budgets.unit")} value=${form.given.unit} onValue=${form.set("unit")} options=${options("unit", ["money", "tokens"])} />
 				<${Field} label=${t("budgets.amount")} type="number" min="0" step="any" ...${form.field("limit")} required />
 			</div>
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+			${form.failure}
 			<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
 		</form>`;
 }
@@ -252,7 +249,7 @@ function Webhooks() {
 			<${Field} label=${t("webhooks.url")} type="url" ...${form.field("url")} required />
 			<${Tick} label=${t("webhooks.output")} checked=${form.given.include_output} onChecked=${form.set("include_output")} />
 			${isAdmin() && html`<${Tick} label=${t("webhooks.whole")} checked=${form.given.whole_organization} onChecked=${form.set("whole_organization")} />`}
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+			${form.failure}
 			<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
 		</form>
 		${issued && html`<${Secret} title=${t("webhooks.secret")} text=${t("settings.once")} secret=${issued} onClose=${() => setIssued("")} />`}
@@ -326,13 +323,9 @@ function Erase({ onClose, onDone }) {
 		onClose();
 		note(t("data.erasing"));
 	});
-	return html`<${Dialog} title=${t("data.erase")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${form.onSubmit}>
-			<p>${t("data.erase.text")}</p>
-			<${Tick} label=${t("data.erase.account")} hint=${t("data.erase.account.hint")} checked=${form.given.account} onChecked=${form.set("account")} />
-			<${Field} label=${t("data.erase.confirm", { email: me.value?.email ?? "" })} ...${form.field("confirm")} autocomplete="off" required />
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="danger" type="submit" isBusy=${form.isBusy}>${t("data.erase.do")}<//></div>
-		</form>
+	return html`<${FormDialog} title=${t("data.erase")} form=${form} kind="danger" yes=${t("data.erase.do")} onClose=${onClose}>
+		<p>${t("data.erase.text")}</p>
+		<${Tick} label=${t("data.erase.account")} hint=${t("data.erase.account.hint")} checked=${form.given.account} onChecked=${form.set("account")} />
+		<${Field} label=${t("data.erase.confirm", { email: me.value?.email ?? "" })} ...${form.field("confirm")} autocomplete="off" required />
 	<//>`;
 }

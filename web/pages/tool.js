@@ -6,7 +6,8 @@ import { html } from "../app/html.js";
 import { duration, t, time } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
 import { GroupShares } from "../components/group-shares.js";
-import { Choice, Listed, Tick, useList, useRow } from "../components/lists.js";
+import { Choice, Tick } from "../components/forms.js";
+import { Listed, useList, useRow } from "../components/lists.js";
 import { attempt, Button, Confirm, Failure, Field, Menu, note, useTitle, Waiting } from "../components/ui.js";
 
 /** @param {{ params: Record<string, string> }} props */

@@ -4,8 +4,9 @@ import { post } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
-import { Choice, complaints, Listed, Tick, useList } from "../components/lists.js";
-import { Button, Dialog, Failure, Field, useTitle } from "../components/ui.js";
+import { Choice, FormDialog, Tick, useForm } from "../components/forms.js";
+import { Listed, useList } from "../components/lists.js";
+import { Button, Field, useTitle } from "../components/ui.js";
 
 export function Page() {
 	useTitle(t("tools.title"));
@@ -35,40 +36,22 @@ export function Page() {
 
 /** @param {{ onClose: () => void }} props */
 function Connect({ onClose }) {
-	const [given, setGiven] = useState({ kind: "mcp", discovery_url: "", document: "", api_key: "", name: "", isPasted: false });
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const [isBusy, setBusy] = useState(false);
-	const said = complaints(error);
-	/** @param {string} name */
-	const field = (name) => ({ value: /** @type {any} */ (given)[name], onValue: (/** @type {string} */ value) => setGiven({ ...given, [name]: value }), error: said(name) });
-	const isPasted = given.kind === "openapi" && given.isPasted;
-	/** @param {Event} event */
-	const connect = async (event) => {
-		event.preventDefault();
-		if (isBusy) return;
-		setBusy(true);
+	const form = useForm({ kind: "mcp", discovery_url: "", document: "", api_key: "", name: "", isPasted: false }, async (given) => {
 		/** @type {Record<string, string>} */
 		const body = { kind: given.kind, [isPasted ? "document" : "discovery_url"]: isPasted ? given.document : given.discovery_url };
 		if (given.api_key) body.api_key = given.api_key;
 		if (given.name.trim()) body.name = given.name;
-		try {
-			const made = await post("tools/", body);
-			onClose();
-			navigate(`/tools/${made.id}`);
-		} catch (why) {
-			setError(why);
-			setBusy(false);
-		}
-	};
-	return html`<${Dialog} title=${t("tools.connect")} onClose=${onClose}>
-		<form class="form" onSubmit=${connect}>
-			<${Choice} label=${t("tools.kind")} value=${given.kind} onValue=${(/** @type {string} */ kind) => setGiven({ ...given, kind })} options=${["mcp", "openapi", "discovery"].map((kind) => [kind, t(/** @type {any} */ (`tools.kind.${kind}`))])} />
-			${given.kind === "openapi" && html`<${Tick} label=${t("tools.paste")} checked=${given.isPasted} onChecked=${(/** @type {boolean} */ value) => setGiven({ ...given, isPasted: value })} />`}
-			${isPasted ? html`<${Field} as="textarea" rows="10" label=${t("tools.document")} ...${field("document")} required />` : html`<${Field} type="url" label=${t("tools.address")} hint=${t(/** @type {any} */ (`tools.address.${given.kind}`))} ...${field("discovery_url")} required />`}
-			<${Field} type="password" label=${t("tools.key")} hint=${t("tools.key.hint")} ...${field("api_key")} autocomplete="off" />
-			<${Field} label=${t("tools.name")} hint=${t("tools.name.hint")} ...${field("name")} />
-			${Boolean(error) && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${isBusy}>${t("tools.connect.do")}<//></div>
-		</form>
+		const made = await post("tools/", body);
+		onClose();
+		navigate(`/tools/${made.id}`);
+	});
+	const { given, field, set } = form;
+	const isPasted = given.kind === "openapi" && given.isPasted;
+	return html`<${FormDialog} title=${t("tools.connect")} form=${form} yes=${t("tools.connect.do")} onClose=${onClose} class="">
+		<${Choice} label=${t("tools.kind")} value=${given.kind} onValue=${set("kind")} options=${["mcp", "openapi", "discovery"].map((kind) => [kind, t(/** @type {any} */ (`tools.kind.${kind}`))])} />
+		${given.kind === "openapi" && html`<${Tick} label=${t("tools.paste")} checked=${given.isPasted} onChecked=${set("isPasted")} />`}
+		${isPasted ? html`<${Field} as="textarea" rows="10" label=${t("tools.document")} ...${field("document")} required />` : html`<${Field} type="url" label=${t("tools.address")} hint=${t(/** @type {any} */ (`tools.address.${given.kind}`))} ...${field("discovery_url")} required />`}
+		<${Field} type="password" label=${t("tools.key")} hint=${t("tools.key.hint")} ...${field("api_key")} autocomplete="off" />
+		<${Field} label=${t("tools.name")} hint=${t("tools.name.hint")} ...${field("name")} />
 	<//>`;
 }

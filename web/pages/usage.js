@@ -5,7 +5,8 @@ import { html } from "../app/html.js";
 import { date, number, t } from "../app/i18n.js";
 import { isAdmin, me } from "../app/session.js";
 import { BarChart, COLOURS } from "../components/chart.js";
-import { Choice, useList, useRow } from "../components/lists.js";
+import { Choice } from "../components/forms.js";
+import { useList, useRow } from "../components/lists.js";
 import { attempt, Failure, Field, useTitle, Waiting } from "../components/ui.js";
 
 const DAY_MS = 86_400_000;

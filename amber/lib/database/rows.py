@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from amber.lib.ids import new_id
@@ -20,6 +22,21 @@ class Row(models.Model):
 
     class Meta:
         abstract = True
+
+
+class ExpiringQuerySet(models.QuerySet[Any]):
+    """Rows with `expired_at`, null for those that stay. They are absent from then on, and deleted later."""
+
+    def before_expiry(self) -> Self:
+        return self.filter(is_before_expiry())
+
+    def past_expiry(self) -> Self:
+        return self.filter(expired_at__lte=timezone.now())
+
+
+def is_before_expiry(prefix: str = "") -> Q:
+    never = Q(**{f"{prefix}expired_at__isnull": True})
+    return never | Q(**{f"{prefix}expired_at__gt": Now()})
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)

@@ -10,7 +10,7 @@ Lines are a document each.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -51,16 +51,13 @@ def _download(pieces: Iterator[bytes], filename: str, content_type: str) -> Stre
 
 
 def in_batches(
-    rows: QuerySet[AnyRow],
-    wire: Callable[[list[AnyRow]], Iterable[Any]],
-    *,
-    size: int = BATCH,
+    rows: QuerySet[AnyRow], wire: Callable[[AnyRow], Any], *, size: int = BATCH
 ) -> Iterator[Any]:
-    """Yield `wire` of these rows, oldest first: one query for their ids, and one per batch."""
+    """Yield `wire` of each row, oldest first: one query for their ids, and one per batch."""
     ids = iter(list(rows.order_by("created_at", "pk").values_list("pk", flat=True)))
     while some := list(islice(ids, size)):
         found = rows.in_bulk(some)
-        yield from wire([found[pk] for pk in some if pk in found])
+        yield from (wire(found[pk]) for pk in some if pk in found)
 
 
 def json_pieces(value: Any) -> Iterator[bytes]:

@@ -28,6 +28,8 @@ from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from django.conf import settings
 
+from amber.lib.shortening import shorten
+
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 Attributes = Mapping[str, str | bool | int | float | Sequence[str] | None]
 """None: unknown, and not written."""
@@ -255,7 +257,7 @@ def may_show_content() -> bool:
 
 def cut_text(text: str) -> str:
     """Return what a span shows of a text: it is no archive."""
-    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}…"
+    return shorten(text, MOST_CHARS)
 
 
 def add_trace_id(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
