@@ -386,6 +386,11 @@ if AMBER_OPEN_SIGNUP and not AMBER_SENDS_MAIL:
     raise ImproperlyConfigured(
         "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: people who sign up prove their address by mail."
     )
+if AMBER_SENDS_MAIL and not AMBER_PUBLIC_URL:
+    # They would begin with the Host of whoever asks for a new password in somebody else's name.
+    raise ImproperlyConfigured(
+        "AMBER_SMTP_URL needs AMBER_PUBLIC_URL, the address people use: links in mails begin with it."
+    )
 # People must follow the link that was mailed to them before they can sign in.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if AMBER_SENDS_MAIL else "none"
 AMBER_RATE_INVITATION_MAIL = env.integer("AMBER_RATE_INVITATION_MAIL", 50)

@@ -95,7 +95,9 @@ def test_wrong_services_stop_the_start(name, value):
 def start(**environ: str) -> "subprocess.CompletedProcess[str]":
     code = "import amber.settings as s; print(s.AMBER_OPEN_SIGNUP, s.ACCOUNT_EMAIL_VERIFICATION)"
     inherited = {
-        k: v for k, v in os.environ.items() if k not in ("AMBER_OPEN_SIGNUP", "AMBER_SMTP_URL")
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("AMBER_OPEN_SIGNUP", "AMBER_SMTP_URL", "AMBER_PUBLIC_URL")
     }
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -108,13 +110,19 @@ def start(**environ: str) -> "subprocess.CompletedProcess[str]":
 
 def test_sign_up_is_closed_unless_it_is_opened_and_wants_mail_then():
     assert start().stdout.split() == ["False", "none"]
-    mail = "smtp://mail.example"
-    assert start(AMBER_SMTP_URL=mail).stdout.split() == ["False", "mandatory"]
-    opened = start(AMBER_OPEN_SIGNUP="1", AMBER_SMTP_URL=mail)
+    mail = {"AMBER_SMTP_URL": "smtp://mail.example", "AMBER_PUBLIC_URL": "https://amber.example"}
+    assert start(**mail).stdout.split() == ["False", "mandatory"]
+    opened = start(AMBER_OPEN_SIGNUP="1", **mail)
     assert opened.stdout.split() == ["True", "mandatory"]
     without = start(AMBER_OPEN_SIGNUP="1")
     assert without.returncode != 0
     assert "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL" in without.stderr
+
+
+def test_mails_want_the_address_that_their_links_lead_to():
+    refused = start(AMBER_SMTP_URL="smtp://mail.example")
+    assert refused.returncode != 0
+    assert "AMBER_SMTP_URL needs AMBER_PUBLIC_URL" in refused.stderr
 
 
 def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypatch):
