@@ -27,7 +27,7 @@ AMBER_VERSION = "0.1.0"
 SECRET_KEY = env.text("AMBER_SECRET_KEY")
 AMBER_SECRET_KEYS = env.secret_keys("AMBER_SECRET_KEYS")
 DEBUG = env.flag("AMBER_DEBUG", False)
-ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
+ALLOWED_HOSTS = env.hosts("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 AMBER_PUBLIC_URL = env.address("AMBER_PUBLIC_URL").rstrip("/")
 CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS")
 CORS_ALLOW_CREDENTIALS = True

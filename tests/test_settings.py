@@ -73,6 +73,50 @@ def test_what_is_no_number_stops_the_start(monkeypatch, value):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("AMBER_ANY", "inf"),
+        ("AMBER_ANY", "nan"),
+        ("AMBER_ANY", "-1"),
+        ("AMBER_ANY_SECONDS", "1e300"),
+        ("AMBER_ANY_HOURS", "999999999999"),
+        ("AMBER_ANY_DAYS", "999999"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_counted_stop_the_start(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=f"{name}='{value}': must be a number"):
+        environment.number(name, 1)
+    with pytest.raises(ImproperlyConfigured, match=f"{name}='{value}': must be a whole number"):
+        environment.integer(name, 1)
+
+
+def test_a_hundred_years_are_still_counted_with(monkeypatch):
+    for unit, most in environment.LONGEST.items():
+        monkeypatch.setenv(f"{NAME}{unit}", str(most))
+        assert environment.integer(f"{NAME}{unit}", 1) == most
+    monkeypatch.setenv(NAME, str(10**400))
+    assert environment.integer(NAME, 1) == 10**400
+
+
+@pytest.mark.parametrize(
+    "value", ["amber.example.com", "localhost, [::1],127.0.0.1", ".example.com", "*", "my_box"]
+)
+def test_hosts_are_taken(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    assert environment.hosts(NAME, ()) == [each.strip() for each in value.split(",")]
+
+
+@pytest.mark.parametrize(
+    "value", ["https://amber.example.com", "amber.example.com:8000", "a.example/", "a b", "::1"]
+)
+def test_what_names_no_host_stops_the_start(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(ImproperlyConfigured, match="without https://"):
+        environment.hosts(NAME, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("AMBER_SEARXNG_URL", "searxng:8080"),
         ("AMBER_TAVILY_URL", "api.tavily.com"),
         ("AMBER_TTS_URL", "file:///tts"),
