@@ -62,7 +62,7 @@ def read_password() -> str:
 
 
 def account(email: str, password: str | None) -> User:
-    found = User.objects.filter(email__iexact=email.strip()).first()
+    found = User.objects.with_email(email).first()
     return found or services.sign_up(email, password=password)
 
 
