@@ -96,7 +96,7 @@ def rotate_api_key(key: ApiKey, *, overlap: timedelta, by: Actor) -> tuple[ApiKe
         assistant_id=key.assistant_id,
         scopes=key.scopes,
         origins=key.origins,
-        expires_at=now + (key.expires_at - key.created_at) if key.expires_at else None,
+        expires_at=_lifetime_from(now, key),
         rotated_from=key,
         lineage_id=key.lineage_id or key.pk,
     )
@@ -142,6 +142,16 @@ def let_application_in(
 def _record_key(by: Actor, action: AuditAction, key: ApiKey, detail: Detail | None = None) -> None:
     organization_id = key.organization_id
     record(by, action, key, organization_id=organization_id, label=key.name, detail=detail)
+
+
+def _lifetime_from(now: datetime, key: ApiKey) -> datetime | None:
+    """Return when a key ends that lives from now on as long as this one; None for no end."""
+    if key.expires_at is None:
+        return None
+    try:
+        return now + (key.expires_at - key.created_at)
+    except OverflowError:  # beyond the calendar: people write its last day for "never"
+        return key.expires_at
 
 
 def _lock_live_key(key: ApiKey) -> ApiKey:

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.db.models.functions import Lower, Now
+from django.db.models.lookups import Exact
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -108,8 +109,16 @@ class UserManager(BaseUserManager["User"]):
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
+    def with_email(self, email: str) -> "models.QuerySet[User]":
+        """Return the account of this address, in whatever case it is written: by the index, one at most.
+
+        Not by `iexact`: Postgres' upper case makes `ı` an `I`, so that an address of another domain
+        would be found for it.
+        """
+        return self.filter(Exact(Lower("email"), email.strip().lower()))
+
     def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email__iexact=username)
+        return self.with_email(username or "").get()
 
 
 class Language(models.TextChoices):

@@ -249,10 +249,10 @@ def invite(
     token = secrets.token_urlsafe(INVITATION_TOKEN_BYTES)
     try:
         with transaction.atomic(durable=True):
-            if organization.memberships.filter(user__email__iexact=email).exists():
+            if organization.memberships.filter(user__in=User.objects.with_email(email)).exists():
                 raise Conflict(f"{email} is already a member.")
             Invitation.objects.filter(
-                organization=organization, email__iexact=email, accepted_at=None
+                organization=organization, email=email.lower(), accepted_at=None
             ).delete()
             invitation = Invitation.objects.create(
                 organization=organization,
@@ -324,7 +324,7 @@ def _may_mail(by: Principal) -> bool:
 def _mail_invitation(invitation: Invitation, token: str) -> None:
     """Mail the link, in the language of whoever has the address, or else of the inviter."""
     inviter, email = invitation.invited_by, invitation.email
-    invited = User.objects.filter(email__iexact=email).only("language").first()
+    invited = User.objects.with_email(email).only("language").first()
     person = invited or inviter
     post_mail(
         MailKind.INVITATION,

@@ -27,7 +27,7 @@ AMBER_VERSION = "0.1.0"
 SECRET_KEY = env.text("AMBER_SECRET_KEY")
 AMBER_SECRET_KEYS = env.secret_keys("AMBER_SECRET_KEYS")
 DEBUG = env.flag("AMBER_DEBUG", False)
-ALLOWED_HOSTS = list(env.words("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
+ALLOWED_HOSTS = env.hosts("AMBER_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 AMBER_PUBLIC_URL = env.address("AMBER_PUBLIC_URL").rstrip("/")
 CSRF_TRUSTED_ORIGINS = CORS_ALLOWED_ORIGINS = env.origins("AMBER_TRUSTED_ORIGINS")
 CORS_ALLOW_CREDENTIALS = True
@@ -380,6 +380,11 @@ AMBER_SENDS_MAIL = bool(env.text("AMBER_SMTP_URL"))
 if AMBER_OPEN_SIGNUP and not AMBER_SENDS_MAIL:
     raise ImproperlyConfigured(
         "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL: people who sign up prove their address by mail."
+    )
+if AMBER_SENDS_MAIL and not AMBER_PUBLIC_URL:
+    # They would begin with the Host of whoever asks for a new password in somebody else's name.
+    raise ImproperlyConfigured(
+        "AMBER_SMTP_URL needs AMBER_PUBLIC_URL, the address people use: links in mails begin with it."
     )
 # People must follow the link that was mailed to them before they can sign in.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if AMBER_SENDS_MAIL else "none"

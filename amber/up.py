@@ -28,6 +28,7 @@ STANDALONE = ("backup", "restore")
 WEB_KEEP_ALIVE_SECONDS = 130
 """Longer than a proxy keeps an idle connection (Caddy 120 s, nginx 60 s): the side that sends the
 next request must be the one that closes, or a request meets a connection that has just gone."""
+HTTP_PROTOCOL = "amber.web.http_protocol:BoundedHttpProtocol"
 STOP_ORDER = (("bootstrap", "docs"), ("web",), ("chat", "ingest"), ("redis",), ("postgres",))
 # Marks every process of Amber's own in its environment, so that the next start finds leftovers.
 MARK = "AMBER_SUPERVISED_BY"
@@ -58,7 +59,7 @@ def commands(environ: Mapping[str, str]) -> dict[str, list[str]]:
     chat = [*python, "amber.worker", "chat", "--threads"]
     ingest = [*python, "amber.worker", "ingest", "--threads"]
     web = ["--host", _host(environ), "--port", str(_port(environ)), "--loop", "uvloop"]
-    web += ["--http", "httptools", "--ws", "none", "--no-access-log", "--log-level", "warning"]
+    web += ["--http", HTTP_PROTOCOL, "--ws", "none", "--no-access-log", "--log-level", "warning"]
     web += ["--no-server-header", "--timeout-graceful-shutdown", str(math.ceil(_grace(environ)))]
     web += ["--timeout-keep-alive", str(WEB_KEEP_ALIVE_SECONDS)]
     web.append("--no-proxy-headers")  # AMBER_TRUSTED_PROXIES alone says whom to believe

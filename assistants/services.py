@@ -28,6 +28,9 @@ from tools.connections.connected import function_names
 from tools.models import Tool
 
 MAX_REFUSAL_CHARS: Final = 2_000
+_NOT_SEEN: Final = (
+    "This tool is private. Only its owner may let the assistant use more of its functions."
+)
 _SHARING: Final = (AuditAction.ASSISTANT_SHARED, AuditAction.ASSISTANT_UNSHARED)
 _PUBLISHING: Final = (AuditAction.ASSISTANT_PUBLISHED, AuditAction.ASSISTANT_UNPUBLISHED)
 
@@ -123,11 +126,17 @@ def bind_tool(assistant: Assistant, *, tool: Tool, functions: Sequence[str] = ()
 
 
 @transaction.atomic(durable=True)
-def choose_functions(binding: AssistantTool, *, functions: Sequence[str]) -> AssistantTool:
+def choose_functions(
+    binding: AssistantTool, *, functions: Sequence[str], sees_tool: bool
+) -> AssistantTool:
     """Change which functions the assistant uses; none means all.
 
-    Raises Invalid for functions that the tool does not have.
+    Raises Invalid for functions that the tool does not have, and Forbidden for more functions than
+    now unless whoever asks sees the tool: its owner lets the assistant use those and no others.
     """
+    is_more = binding.functions and not (functions and set(functions) <= set(binding.functions))
+    if is_more and not sees_tool:
+        raise Forbidden(_NOT_SEEN)
     _check_functions(binding.tool, functions)
     binding.functions = list(functions)
     binding.save(update_fields=["functions", "updated_at"])

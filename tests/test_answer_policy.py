@@ -94,3 +94,10 @@ def test_the_docs_hold_neither_style_nor_script(db):
     script = Client().get("/api/docs/?script=")
     assert script["Content-Type"].startswith("application/javascript")
     assert b"SwaggerUIBundle({" in script.content
+
+
+@pytest.mark.parametrize("path", ["/", "/admin/", "/api/v1/me/"])
+def test_who_comes_by_another_host_learns_what_its_operator_must_do(path):
+    answer = Client().get(path, HTTP_HOST="192.168.1.5:8000")
+    assert answer.status_code == 400
+    assert "AMBER_ALLOWED_HOSTS" in answer.json()["error"]["message"]

@@ -5,8 +5,10 @@ import hashlib
 import io
 import json
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -14,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts.models import Organization
-from amber.backups import archive, programs, restore
+from amber.backups import archive, backup, programs, restore
 from amber.backups.backup import make_backup
 from amber.backups.programs import BackupError
 from amber.lib.storage.folder import FolderStorage
@@ -133,6 +135,23 @@ def test_programs_that_are_too_old_are_named(db, monkeypatch):
     monkeypatch.setattr(programs, "_major", lambda _: 9)
     with pytest.raises(BackupError, match=r"The server is Postgres \d+ and needs a pg_dump"):
         programs.programs()
+
+
+def test_a_folder_that_nobody_can_write_to_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(CommandError, match=f"cannot be written to {folder}: "):
+            call_command("backup", str(folder))
+
+
+def test_a_second_backup_of_the_same_second_does_not_spoil_the_first(db, tmp_path, monkeypatch):
+    second = datetime(2031, 1, 2, tzinfo=UTC)
+    monkeypatch.setattr(backup, "datetime", Mock(now=Mock(return_value=second)))
+    begun = tmp_path / ".amber-20310102T000000Z.dump.unfinished"
+    begun.write_text("half")
+    with pytest.raises(CommandError, match="Another backup is being made"):
+        call_command("backup", str(tmp_path))
+    assert begun.read_text() == "half"
 
 
 def test_the_password_stands_on_no_command_line(settings, monkeypatch, db):

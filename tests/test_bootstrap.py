@@ -139,6 +139,15 @@ def test_an_account_that_exists_is_used_as_it_is(capsys):
     assert User.objects.get().check_password("a long password")
 
 
+@pytest.mark.django_db
+def test_an_address_that_looks_alike_is_of_somebody_else(capsys):
+    stranger = create_account(capsys, "--email", "bıll@wıen.example")
+    made = create_account(capsys, "--email", "Bill@wien.example", "--organization", "Acme")
+    assert made["user_id"] != stranger["user_id"]
+    again = create_account(capsys, "--email", " bill@WIEN.example", "--organization", "Acme")
+    assert again["user_id"] == made["user_id"]
+
+
 def test_a_password_is_never_an_argument():
     with pytest.raises(CommandError, match="unrecognized arguments"):
         call_command("create_account", "--email", "eve@example.com", "--password", "in the history")
@@ -169,5 +178,5 @@ def test_at_a_terminal_a_password_is_asked_for_twice(monkeypatch, typed, is_made
 
 
 def test_refuses_an_account_without_an_address():
-    with pytest.raises(CommandError, match="email"):
+    with pytest.raises(CommandError, match=r"\Aemail: Enter a valid email address.\Z"):
         call_command("create_account", "--email", "eve")

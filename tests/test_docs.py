@@ -32,7 +32,7 @@ INTERNAL = {"AMBER_SUPERVISED_BY", "AMBER_ROLE", "AMBER_CONNECT_AS"}
 SETTING = re.compile(r"(AMBER|OPENAI)_[A-Z_]+|DATABASE(_REPLICA)?_URL|REDIS_URL")
 READERS = {
     "read_storage",
-    *("text", "number", "integer", "flag", "words", "choice", "origins", "folder", "get"),
+    *("text", "number", "integer", "flag", "words", "choice", "origins", "hosts", "folder", "get"),
     *("database", "database_place", "replica", "mail_server", "secret_keys", "address", "numeral"),
     *("line", "logo", "colour"),
 }

@@ -73,6 +73,50 @@ def test_what_is_no_number_stops_the_start(monkeypatch, value):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("AMBER_ANY", "inf"),
+        ("AMBER_ANY", "nan"),
+        ("AMBER_ANY", "-1"),
+        ("AMBER_ANY_SECONDS", "1e300"),
+        ("AMBER_ANY_HOURS", "999999999999"),
+        ("AMBER_ANY_DAYS", "999999"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_counted_stop_the_start(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured, match=f"{name}='{value}': must be a number"):
+        environment.number(name, 1)
+    with pytest.raises(ImproperlyConfigured, match=f"{name}='{value}': must be a whole number"):
+        environment.integer(name, 1)
+
+
+def test_a_hundred_years_are_still_counted_with(monkeypatch):
+    for unit, most in environment.LONGEST.items():
+        monkeypatch.setenv(f"{NAME}{unit}", str(most))
+        assert environment.integer(f"{NAME}{unit}", 1) == most
+    monkeypatch.setenv(NAME, str(10**400))
+    assert environment.integer(NAME, 1) == 10**400
+
+
+@pytest.mark.parametrize(
+    "value", ["amber.example.com", "localhost, [::1],127.0.0.1", ".example.com", "*", "my_box"]
+)
+def test_hosts_are_taken(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    assert environment.hosts(NAME, ()) == [each.strip() for each in value.split(",")]
+
+
+@pytest.mark.parametrize(
+    "value", ["https://amber.example.com", "amber.example.com:8000", "a.example/", "a b", "::1"]
+)
+def test_what_names_no_host_stops_the_start(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(ImproperlyConfigured, match="without https://"):
+        environment.hosts(NAME, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("AMBER_SEARXNG_URL", "searxng:8080"),
         ("AMBER_TAVILY_URL", "api.tavily.com"),
         ("AMBER_TTS_URL", "file:///tts"),
@@ -95,7 +139,9 @@ def test_wrong_services_stop_the_start(name, value):
 def start(**environ: str) -> "subprocess.CompletedProcess[str]":
     code = "import amber.settings as s; print(s.AMBER_OPEN_SIGNUP, s.ACCOUNT_EMAIL_VERIFICATION)"
     inherited = {
-        k: v for k, v in os.environ.items() if k not in ("AMBER_OPEN_SIGNUP", "AMBER_SMTP_URL")
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("AMBER_OPEN_SIGNUP", "AMBER_SMTP_URL", "AMBER_PUBLIC_URL")
     }
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -108,13 +154,19 @@ def start(**environ: str) -> "subprocess.CompletedProcess[str]":
 
 def test_sign_up_is_closed_unless_it_is_opened_and_wants_mail_then():
     assert start().stdout.split() == ["False", "none"]
-    mail = "smtp://mail.example"
-    assert start(AMBER_SMTP_URL=mail).stdout.split() == ["False", "mandatory"]
-    opened = start(AMBER_OPEN_SIGNUP="1", AMBER_SMTP_URL=mail)
+    mail = {"AMBER_SMTP_URL": "smtp://mail.example", "AMBER_PUBLIC_URL": "https://amber.example"}
+    assert start(**mail).stdout.split() == ["False", "mandatory"]
+    opened = start(AMBER_OPEN_SIGNUP="1", **mail)
     assert opened.stdout.split() == ["True", "mandatory"]
     without = start(AMBER_OPEN_SIGNUP="1")
     assert without.returncode != 0
     assert "AMBER_OPEN_SIGNUP=1 needs AMBER_SMTP_URL" in without.stderr
+
+
+def test_mails_want_the_address_that_their_links_lead_to():
+    refused = start(AMBER_SMTP_URL="smtp://mail.example")
+    assert refused.returncode != 0
+    assert "AMBER_SMTP_URL needs AMBER_PUBLIC_URL" in refused.stderr
 
 
 def test_postgres_that_vanishes_is_noticed_unless_its_address_says_how(monkeypatch):

@@ -334,10 +334,16 @@ def test_says_that_the_port_is_taken(home):
         ("AMBER_LOG_FORMAT", "xml"),
         ("AMBER_PUBLIC_URL", "amber.example.com"),
         ("AMBER_ADMIN_EMAIL", "root"),
+        ("AMBER_ALLOWED_HOSTS", "https://amber.example.com"),
     ],
 )
 def test_says_which_setting_is_wrong(home, setting, value):
     check_that_one_sentence_is_all(home, {setting: value}, f"{setting}='{value}'")
+
+
+def test_says_which_host_of_services_is_wrong(home):
+    wrong = {"AMBER_TOOL_ALLOWED_HOSTS": "http://searxng:8080"}
+    check_that_one_sentence_is_all(home, wrong, "AMBER_TOOL_ALLOWED_HOSTS: 'http://searxng:8080'")
 
 
 SECRET = "geheim"

@@ -21,7 +21,7 @@ from accounts.tenant_rows import Right
 from amber.lib.database.rows import delete_row
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import installation_policy
-from amber.lib.errors import Forbidden, Invalid, Missing
+from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
 from amber.lib.secrets import encrypt_column
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
@@ -45,6 +45,9 @@ MAX_ASK_FIRST: Final = 256
 NO_NAME: Final = "Tool"
 _SHARING: Final = (AuditAction.TOOL_SHARED, AuditAction.TOOL_UNSHARED)
 
+_CHANGED: Final = "Somebody else changed this tool in the same moment. Look at it and try again."
+
+_CONNECTION: Final = frozenset({"discovery_url", "api_key_sealed", "options"})
 _COLUMNS: Final = (
     *("name", "description", "discovery_url", "api_key_sealed", "options", "shared"),
     *("data", "warnings", "last_error", "refreshed_at", "tried_at", "oauth_sealed"),
@@ -92,8 +95,8 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
 
     The service is asked again if the changes lead elsewhere. A stored key is kept only while it
     goes to the origin it was given for; an empty `api_key` removes it. Raises Invalid,
-    DiscoveryError, UnsafeAddress, and Missing for a tool that was deleted meanwhile; then nothing
-    has changed.
+    DiscoveryError, UnsafeAddress, Missing for a tool that was deleted meanwhile, and Conflict for one
+    that was led elsewhere meanwhile; then nothing has changed.
     """
     wanted, document = copy(tool), changes.get("document", "")
     for name in {"name", "shared", "discovery_url"} & changes.keys():
@@ -124,7 +127,7 @@ def update_tool(tool: Tool, *, changes: Mapping[str, Any], by: Actor) -> Tool:
     if "options" in changes:
         _check_named(wanted)
     changed = [name for name in _COLUMNS if getattr(wanted, name) != getattr(tool, name)]
-    _update(wanted, changed, document, by=by, was_shared=tool.shared)
+    _update(wanted, changed, document, by=by, before=tool)
     return wanted
 
 
@@ -158,18 +161,19 @@ def _insert(tool: Tool, document: str, claim: IdempotencyRecord | None, *, by: A
 
 
 @transaction.atomic(durable=True)
-def _update(
-    tool: Tool, columns: Sequence[str], document: str, *, by: Actor, was_shared: bool
-) -> None:
-    """Write the columns. Raises Missing for a tool that was deleted meanwhile."""
+def _update(tool: Tool, columns: Sequence[str], document: str, *, by: Actor, before: Tool) -> None:
+    """Write the columns. Raises Missing for a tool that was deleted meanwhile, and Conflict for one
+    that was led elsewhere: the key of one request would go to the address of the other."""
     tool.updated_at = timezone.now()
     values = {name: getattr(tool, name) for name in (*columns, "updated_at")}
+    rows = Tool.objects.filter(pk=tool.pk)
+    if not _CONNECTION.isdisjoint(columns):
+        rows = rows.filter(**{name: getattr(before, name) for name in _CONNECTION})
     with for_whole_organization():  # an admin may close it to themselves, too
-        is_there = Tool.objects.filter(pk=tool.pk).update(**values)
-    if not is_there:
-        raise Missing
+        if not rows.update(**values):
+            raise Conflict(_CHANGED) if Tool.objects.filter(pk=tool.pk).exists() else Missing
     _keep_document(tool, document)
-    record_switch(by, tool, _SHARING, before=was_shared, after=tool.shared)
+    record_switch(by, tool, _SHARING, before=before.shared, after=tool.shared)
 
 
 def _keep_document(tool: Tool, document: str) -> None:

@@ -25,7 +25,7 @@ class NewUserForm(UserCreationForm):
 
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
-        if User.objects.filter(email__iexact=email).exists():
+        if User.objects.with_email(email).exists():
             raise forms.ValidationError(_("An account with this address exists already."))
         return email
 

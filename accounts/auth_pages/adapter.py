@@ -138,7 +138,8 @@ def may_sign_up(email: str, *, token: str = "", is_proved: bool = False) -> bool
     """
     if settings.AMBER_OPEN_SIGNUP:
         return True
-    invitations = Invitation.objects.open().filter(email__iexact=email)
+    # Not by Postgres' upper case, in which `ı` is an `i`: that is another address, of another domain.
+    invitations = Invitation.objects.open().filter(email=email.lower())
     if not (is_proved or proves_addresses()):
         invitations = invitations.filter(token_sha256=sha256_hex(token))
     return invitations.exists()

@@ -9,7 +9,12 @@ from allauth.headless.constants import Client
 from django.urls import include, path
 
 from accounts.auth_pages import oauth_pages
-from accounts.auth_pages.views import ManageProvidersView, SignupView, refuse_phone_numbers
+from accounts.auth_pages.views import (
+    ManageEmailView,
+    ManageProvidersView,
+    SignupView,
+    refuse_phone_numbers,
+)
 
 BROWSER = "_allauth/browser/v1"
 
@@ -25,6 +30,7 @@ urlpatterns = [
     path("identity/o/", include(([path("", include((_OAUTH, "oidc")))], "idp"))),
     path("identity/sign-in", oauth_pages.SignInView.as_view(), name="sign-in"),
     path(".well-known/oauth-authorization-server", oauth_pages.describe_server),
+    path(f"{BROWSER}/account/email", ManageEmailView.as_api_view(client=Client.BROWSER)),
     path(f"{BROWSER}/account/providers", ManageProvidersView.as_api_view(client=Client.BROWSER)),
     path(f"{BROWSER}/account/phone", refuse_phone_numbers),
     path(f"{BROWSER}/auth/phone/verify", refuse_phone_numbers),

@@ -1,5 +1,6 @@
-"""Answer some of allauth's addresses otherwise: a closed sign-up says nothing, accounts have no
-phone numbers, and links to identity providers that are gone are passed over."""
+"""Answer some of allauth's addresses otherwise: a closed sign-up says nothing, addresses that nobody can
+prove are not taken, accounts have no phone numbers, and links to identity providers that are gone are
+passed over."""
 
 from typing import Any
 
@@ -13,11 +14,23 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
+from accounts.auth_pages.adapter import proves_addresses
+
 
 class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no types
     def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Refuse a closed sign-up before allauth tells strangers which addresses exist."""
         if request.method == "POST" and not get_adapter().is_open_for_signup(request):
+            refusal: HttpResponseBase = ForbiddenResponse(request)
+            return refusal
+        response: HttpResponseBase = super().handle(request, *args, **kwargs)
+        return response
+
+
+class ManageEmailView(views.ManageEmailView):  # type: ignore[misc]
+    def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Refuse changes where no mail proves an address: anybody's would do, and be shown as theirs."""
+        if request.method != "GET" and not proves_addresses():
             refusal: HttpResponseBase = ForbiddenResponse(request)
             return refusal
         response: HttpResponseBase = super().handle(request, *args, **kwargs)

@@ -1,5 +1,5 @@
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -186,6 +186,14 @@ def test_rotation_never_prolongs_the_old_key_and_keeps_the_lifetime(alice):
     assert expires_at is not None
     lifetime = expires_at - timezone.now()
     assert timedelta(minutes=59) < lifetime <= timedelta(hours=1)
+
+
+def test_a_key_until_the_end_of_the_calendar_is_rotated(alice):
+    end = datetime.max.replace(tzinfo=UTC)
+    key, _ = alice.new_key(expires_at=end)
+    answer = api(alice).post(rotate(key), {})
+    assert answer.status_code == 201
+    assert parse_datetime(answer.json()["expires_at"]) == end
 
 
 @pytest.mark.parametrize("hours", [-1, 100_000, "many", None])

@@ -112,6 +112,20 @@ def test_login_of_an_account_made_by_an_operator_rotates_the_session(browser, go
     assert browser.get(ME).status_code == 200
 
 
+def test_without_mail_nobody_takes_an_address_that_nobody_can_prove(browser, good, settings):
+    services.sign_up(**good)
+    post(browser, "login", good)
+    url, boss = AUTH.replace("/auth", "/account/email"), {"email": "boss@example.com"}
+    for method, more in (("post", {}), ("patch", {"primary": True}), ("put", {}), ("delete", {})):
+        answer = getattr(browser, method)(url, boss | more, "application/json")
+        assert answer.status_code == 403, method
+    assert [each["email"] for each in browser.get(url).json()["data"]] == [good["email"]]
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    assert browser.post(url, boss, "application/json").status_code == 200
+    primary = browser.patch(url, boss | {"primary": True}, "application/json")
+    assert primary.status_code == 400, "it is proved first"
+
+
 def test_logout(browser, good):
     services.sign_up(**good)
     post(browser, "login", good)
@@ -175,6 +189,16 @@ def test_a_closed_installation_lets_in_whom_it_invited(browser, mailing, token, 
     assert post(browser, "login", good).status_code == 200
     accepted = browser.post("/api/v1/invitations/accept/", {"token": token}, "application/json")
     assert accepted.json()["name"] == "Acme"
+
+
+def test_an_address_that_only_looks_like_the_invited_one_is_another(browser, mailing, alice, good):
+    services.invite(
+        alice.organization, email="Bill@wien.example", role="member", by=alice.principal
+    )
+    for other in ("bıll@wıen.example", "bill@wıen.example"):
+        assert post(new_browser(), "signup", good | {"email": other}).status_code == 403
+    invited = good | {"email": "bILL@wien.example"}
+    assert pending(post(browser, "signup", invited)) == ["verify_email"]
 
 
 def test_without_mail_whoever_was_invited_shows_the_token(browser, token, good):

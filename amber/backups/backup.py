@@ -40,7 +40,10 @@ def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
 
     Raises BackupError; then neither file exists.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackupError(_unwritable(folder, error)) from error
     stem = f"amber-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     dump, files = folder / f"{stem}.dump", folder / f"{stem}.files.tar"
     with _made_whole(dump) as unfinished_dump, _made_whole(files) as unfinished_files:
@@ -56,20 +59,29 @@ def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
         try:
             write_archive(unfinished_files, file_storage() if with_files else None, manifest)
         except OSError as error:
-            raise BackupError(f"The files cannot be read: {error}") from error
+            raise BackupError(f"The files cannot be packed: {error}") from error
     return Backup(dump, files, sum(about["rows"].values()), len(missing))
 
 
 @contextlib.contextmanager
 def _made_whole(path: Path) -> Iterator[Path]:
-    """Give the block a private file, which gets its name if the block succeeds."""
+    """Give the block a private file, which gets its name if the block succeeds. Raises BackupError."""
     unfinished = path.with_name(f".{path.name}.unfinished")
-    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    try:
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise BackupError(f"Another backup is being made in {path.parent}. Wait for it.") from None
+    except OSError as error:
+        raise BackupError(_unwritable(path.parent, error)) from error
     try:
         yield unfinished
         unfinished.rename(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    return f"The backup cannot be written to {folder}: {error.strerror}. Name a folder that you may write to."
 
 
 def _dump(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,12 +15,17 @@ from amber.lib.redis_address import check_address
 from amber.lib.secrets import check_keys
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 MAIL_SECONDS = 20
 """How long each step with the mail server may take: some servers look up the client before they answer."""
 MAX_LOGO_BYTES: Final = 1_000_000
 """A logo is sent with every first page."""
 PICTURES: Final = "an SVG, PNG, JPEG or WebP picture"
+_HOST: Final = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]")
+"""As ALLOWED_HOSTS takes them: a name, one that begins with a dot for all below it, `*`, or an address."""
+LONGEST: Final = {"_SECONDS": 3_153_600_000, "_HOURS": 876_000, "_DAYS": 36_500, "_MONTHS": 1_200}
+"""By a setting's unit: a hundred years. Of more there are no dates to count with."""
 
 
 def _read(
@@ -52,13 +58,11 @@ def line(name: str, default: str, *, most_chars: int) -> str:
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
-    return _read(name, default, _at_least(float, least), f"must be a number of at least {least}")
+    return _read_number(name, default, float, least, "a number")
 
 
 def integer(name: str, default: int, *, least: int = 0) -> int:
-    return _read(
-        name, default, _at_least(int, least), f"must be a whole number of at least {least}"
-    )
+    return _read_number(name, default, int, least, "a whole number")
 
 
 def numeral(name: str, default: str) -> str:
@@ -142,6 +146,20 @@ def origins(name: str) -> list[str]:
         return found
 
     return _read(name, [], parse, "must be addresses like https://app.example.com")
+
+
+def hosts(name: str, default: tuple[str, ...]) -> list[str]:
+    """Return names of hosts, separated by commas: neither scheme, port nor path."""
+
+    def parse(raw: str) -> tuple[str, ...]:
+        found = tuple(word.strip().lower() for word in raw.split(",") if word.strip())
+        if not all(_HOST.fullmatch(each) for each in found):
+            raise ValueError(raw)
+        return found
+
+    return list(
+        _read(name, default, parse, "must be hosts like amber.example.com, without https://")
+    )
 
 
 def redis(name: str, default: str) -> str:
@@ -272,14 +290,17 @@ def _has_port(parts: SplitResult) -> bool:
         return False
 
 
-def _at_least(kind: Callable[[str], T], least: float) -> Callable[[str], T]:
-    def parse(raw: str) -> T:
+def _read_number(name: str, default: N, kind: Callable[[str], N], least: float, what: str) -> N:
+    most = next((most for unit, most in LONGEST.items() if name.endswith(unit)), None)
+
+    def parse(raw: str) -> N:
         value = kind(raw)
-        if not value >= least:  # type: ignore[operator]
+        if not least <= value < math.inf or (most is not None and value > most):
             raise ValueError(raw)
         return value
 
-    return parse
+    until = "" if most is None else f" and at most {most:,}"
+    return _read(name, default, parse, f"must be {what} of at least {least}{until}")
 
 
 def _parse_numeral(raw: str) -> str:

@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> int:
 def _wrong_settings() -> Iterator[str]:
     """Read what every process reads, then what only the bootstrap does. Raises ImproperlyConfigured."""
     from amber import settings
+    from amber.lib.egress.policy import EgressPolicy
     from amber.lib.secrets import is_well_formed
     from providers.environment import read_environment
 
@@ -43,6 +44,10 @@ def _wrong_settings() -> Iterator[str]:
     email = os.environ.get("AMBER_ADMIN_EMAIL", "").strip()
     if email and ("@" not in email or " " in email):
         yield f"AMBER_ADMIN_EMAIL={email!r}: must be an address like you@example.com"
+    try:
+        EgressPolicy.allowing(settings.AMBER_TOOL_ALLOWED_HOSTS)
+    except ValueError as exc:
+        yield f"AMBER_TOOL_ALLOWED_HOSTS: {exc}"
     if settings.SECRET_KEY == "":
         yield "AMBER_SECRET_KEY is missing: set it to a long random text; `make run` makes one."
 

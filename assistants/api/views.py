@@ -12,7 +12,13 @@ from rest_framework.views import APIView
 from accounts.api.group_views import NO_GROUP, SHARED_FILTERS, GrantsView, GrantView, shared_rows
 from accounts.principal import Principal
 from accounts.sign_in.authentication import principal_of
-from accounts.tenancy.access import check_sharing, get_managed, get_visible, get_writable
+from accounts.tenancy.access import (
+    check_sharing,
+    find_visible,
+    get_managed,
+    get_visible,
+    get_writable,
+)
 from amber.lib.database.tenant import for_whole_organization
 from amber.lib.errors import Missing
 from assistants import services
@@ -137,10 +143,15 @@ class BindingView(GenericAPIView[AssistantTool]):
 
     @extend_schema(responses=BindingSerializer)
     def patch(self, request: Request, assistant_id: UUID, tool_id: UUID) -> Response:
-        """Choose which of the tool's functions the assistant uses. An empty list means all."""
-        binding = _binding(principal_of(request), assistant_id, tool_id)
+        """Choose which of the tool's functions the assistant uses. An empty list means all.
+
+        403 for more functions of a tool that you do not see.
+        """
+        principal = principal_of(request)
+        binding = _binding(principal, assistant_id, tool_id)
         functions = _validate(self, request)["functions"]
-        binding = services.choose_functions(binding, functions=functions)
+        sees_tool = find_visible(Tool, principal, tool_id) is not None
+        binding = services.choose_functions(binding, functions=functions, sees_tool=sees_tool)
         return Response(BindingSerializer(binding).data)
 
     @extend_schema(responses={204: None})

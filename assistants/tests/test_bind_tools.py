@@ -149,6 +149,21 @@ def test_a_tool_that_a_group_was_granted_is_for_the_assistants_of_its_members(
     assert api(bob).post(bindings(mine), body).status_code == 201
 
 
+def test_who_may_edit_an_assistant_gets_no_more_of_its_owners_private_tool(
+    alice, bob, carol, assistant, tool, one
+):
+    """The owner lets the assistant get, and not set; whoever edits it does not see the tool."""
+    grant_right(assistant, group=new_group("Editors", carol), right="edit", by=OPERATOR)
+    client = api(carol)
+    for more in (["set"], ["get", "set"], []):
+        assert client.patch(one, {"functions": more}).status_code == 403
+    assert AssistantTool.objects.get().functions == ["get"]
+    AssistantTool.objects.update(functions=["get", "set"])
+    assert client.patch(one, {"functions": ["set"]}).status_code == 200
+    grant_right(tool, group=new_group("Seers", carol), right="use", by=OPERATOR)
+    assert client.patch(one, {"functions": []}).status_code == 200
+
+
 def test_a_tool_is_taken_away(bob, one):
     assert api(bob).delete(one).status_code == 204
     assert not AssistantTool.objects.exists()

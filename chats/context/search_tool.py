@@ -24,8 +24,10 @@ from chats.messages.block_paths import last_block
 from chats.messages.block_words import spoken_of
 from chats.models import ChatMessage, Turn
 from engine.context.blocks import line_of
+from engine.history.sent_at import stamp
 from engine.messages import SPEAKERS, facts_of
 from engine.provider.model import ProviderError
+from engine.text.dates import in_zone
 from libraries.embedding.store import embed_query
 from providers.registry import default_embedding_model
 from tools.calling.registry import register_tool
@@ -175,7 +177,7 @@ def _render_matches(
 
 def _render_times(times: Sequence[datetime], zone: tzinfo) -> str:
     """Return the times at which the same was said, the latest if there are many."""
-    told = [f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in sorted(times)[-_MOST_TIMES:]]
+    told = [f"{in_zone(at, zone):%Y-%m-%d %H:%M}" for at in sorted(times)[-_MOST_TIMES:]]
     more = len(times) - len(told)
     rest = [f"{more} more times"] if more else []
     return f" (also said: {', '.join([*told, *rest])})" if told else ""
@@ -195,4 +197,4 @@ def _line(message: ChatMessage, zone: tzinfo, offset: int, most_chars: int) -> s
     start = offset if len(line) > most_chars else 0
     speaker = f"{line.partition(':')[0]}: " if start else ""
     said = f"{'… ' if start else ''}{line[start : start + most_chars]}"
-    return f"[{message.created_at.astimezone(zone):%Y-%m-%d %H:%M:%S}] {speaker}{said}"
+    return f"[{stamp(message.created_at, zone)}] {speaker}{said}"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.context.blocks import SpokenMessage, line_of
 from engine.text import tokens
-from engine.text.dates import day_words, told_words
+from engine.text.dates import day_words, in_zone, told_words
 
 PIECE_CHARS: Final = 600
 """A longer message is cut at a paragraph or a sentence: about 150 tokens, so that ten of them fit into a
@@ -125,7 +125,7 @@ def show(pieces: Iterable[tuple[MessagePiece, str]], zone: tzinfo = UTC) -> str:
 def _between(before: MessagePiece, piece: MessagePiece, zone: tzinfo) -> str:
     is_next = piece.start <= before.end + 1
     if piece.said - before.said >= SAME_TIME_SECONDS:
-        time = f"({piece.said_at.astimezone(zone):%Y-%m-%d %H:%M})"
+        time = f"({in_zone(piece.said_at, zone):%Y-%m-%d %H:%M})"
         return f"\n{time}\n" if is_next else f"\n{OMISSION}\n{time}\n"
     if not is_next:
         return f"\n{OMISSION}\n"

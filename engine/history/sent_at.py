@@ -9,6 +9,8 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from engine.text.dates import in_zone
+
 _MARK = "[Sent at "
 _MAX_STAMP_CHARS = 40
 _MAX_HELD_CHARS = 200
@@ -28,7 +30,7 @@ def time_zone(name: str) -> tzinfo:
 
 def stamp(at: datetime, zone: tzinfo) -> str:
     """Format `at` (aware) as YYYY-MM-DD HH:MM:SS on the clock of `zone`."""
-    return at.astimezone(zone).isoformat(" ", "seconds")[:19]
+    return in_zone(at, zone).isoformat(" ", "seconds")[:19]
 
 
 def sent_at(at: datetime | None, zone: tzinfo) -> str:

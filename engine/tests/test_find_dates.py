@@ -122,3 +122,9 @@ def test_what_is_looked_for_first_is_in_every_date_that_is_found(parts, between,
         assert dates._MAYBE_AGO.search(text)
     if any(pattern.search(text) for pattern, _, _ in dates._RELATIVE):
         assert dates._MAYBE_RELATIVE.search(text)
+
+
+@pytest.mark.parametrize("today", [date.min, date.max])
+@pytest.mark.parametrize("text", ["last Monday", "yesterday", "上周一", "last week", "9 years ago"])
+def test_there_is_nothing_before_or_after_the_calendar(text, today):
+    assert told_words(text, today) is not None

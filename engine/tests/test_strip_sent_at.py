@@ -23,6 +23,14 @@ def test_a_stamp_is_the_wall_clock_of_the_zone_without_fractions():
     assert stamp(AT.astimezone(timezone(timedelta(hours=9))), time_zone("UTC"))[11:] == "03:14:01"
 
 
+@pytest.mark.parametrize(
+    "at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)]
+)
+@pytest.mark.parametrize("name", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+def test_the_first_and_the_last_day_of_the_calendar_have_a_stamp_in_every_zone(at, name):
+    assert int(stamp(at, time_zone(name))[:4]) == at.year
+
+
 @pytest.mark.parametrize("name", ["", "Mars/Olympus", "../../etc/passwd", "America", "a\0b"])
 def test_a_wrong_zone_is_utc(name):
     assert stamp(AT, time_zone(name)) == "2024-03-21 03:14:01"

@@ -3,13 +3,13 @@
 A question says "in May", "last Tuesday" or "2023"; the message that answers it says "yesterday", or
 no date at all, but was written then. Both become the same words. English, German, Russian, Arabic and
 Chinese. Pure: whoever asks says which day it is. It resolves no time of day, and no future ("next
-week"): what is looked for has been said.
+week"): what is looked for has been said. Imported messages can be of the calendar's first or last day.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 
@@ -60,6 +60,7 @@ _WEEKDAYS: Final = {
     )
     for name in names.split()
 }
+_TWO_WEEKS: Final = 14
 _CHINESE_NUMBERS: Final = {digit: number for number, digit in enumerate("一二三四五六七八九十", 1)}
 _NUMBERS: Final = {
     **{
@@ -160,6 +161,15 @@ class DatesFound:
     rest: str
 
 
+def in_zone(at: datetime, zone: tzinfo) -> datetime:
+    """Return `at` (aware) on the clock of `zone`; as it is on the first and last day of the calendar,
+    which has no day beyond. Imported messages are of the year 1 where a program knew no time."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:
+        return at
+
+
 def day_words(day: date) -> tuple[str, ...]:
     """Return all words by which a day is found: its year, its month, itself, its week."""
     return (
@@ -240,6 +250,8 @@ def _find_relative(text: str, today: date) -> Iterator[_Found]:
 
 
 def _find_last_weekday(text: str, today: date) -> Iterator[_Found]:
+    if today.toordinal() <= _TWO_WEEKS:
+        return  # the calendar begins later
     for match in _LAST_WEEKDAY.finditer(text):
         named, arabic, chinese = match.groups()
         if chinese:

@@ -8,6 +8,7 @@ from accounts.models import IdempotencyRecord
 from amber.lib.secrets import decrypt_column
 from amber.lib.tests.local_server import say
 from tests.personas import api
+from tools import services
 from tools.connections.connected import functions_of
 from tools.models import PastedDocument, Tool
 from tools.tests.tool_service import ToolService, function, serving
@@ -409,6 +410,30 @@ def test_a_stored_key_is_never_sent_to_a_new_origin(bob, weather, settings):
         with_another = api(bob).patch(of(tool), {"discovery_url": second.url, "api_key": "new"})
         assert with_another.json()["has_api_key"] is True
         assert second.asked[1].headers["authorization"] == "Bearer new"
+
+
+@pytest.mark.parametrize("changed_first", ["api_key", "discovery_url"])
+def test_a_key_does_not_go_to_the_address_of_a_change_at_the_same_time(
+    bob, weather, settings, monkeypatch, changed_first
+):
+    tool = added(bob, weather)
+    ask = services.discover
+    with serving() as second:
+        settings.AMBER_TOOL_ALLOWED_HOSTS = [weather.host, second.host]
+        changes = {"api_key": KEY, "discovery_url": second.url}
+        first = {changed_first: changes.pop(changed_first)}
+
+        def discover_slowly(question: Any) -> Any:
+            """While one request's service is asked, the other request is done."""
+            monkeypatch.setattr(services, "discover", ask)
+            assert api(bob).patch(of(tool), first).status_code == 200
+            return ask(question)
+
+        monkeypatch.setattr(services, "discover", discover_slowly)
+        assert api(bob).patch(of(tool), changes).status_code == 409
+        after = Tool.objects.get()
+        assert (after.discovery_url == second.url) != bool(after.api_key_sealed)
+        assert api(bob).patch(of(tool), {"name": "Ours"}).status_code == 200
 
 
 def test_a_stored_key_stays_with_another_path_of_its_origin(bob, weather):

@@ -21,7 +21,6 @@ _NO_SERVER = (
     "AMBER_SMTP_URL is empty: this installation sends no mail. Set it to your mail server, as"
     " smtp://user:password@mail.example.com:587"
 )
-_NO_ADDRESS = "Note: AMBER_PUBLIC_URL is empty. Links in mails begin with it, so they lead nowhere until you set it."
 
 
 class Command(BaseCommand):
@@ -40,8 +39,6 @@ class Command(BaseCommand):
         except (smtplib.SMTPException, OSError) as error:
             raise CommandError(f"The mail was not sent. {reason_of(error)}") from error
         self.stdout.write(f"The mail server took the mail. Look into the mailbox of {address}.")
-        if not settings.AMBER_PUBLIC_URL:
-            self.stdout.write(_NO_ADDRESS)
 
 
 def _check(address: str) -> None:

@@ -49,6 +49,10 @@ logger = structlog.get_logger(__name__)
 
 # A restart of Postgres or Redis usually takes this long.
 AWAY_RETRY_AFTER_SECONDS: Final = 5
+NOT_OUR_HOST: Final = (
+    "Amber does not answer at this host name or address. Its operator lists those it has in "
+    "AMBER_ALLOWED_HOSTS."
+)
 # Where the request's log line finds whose it was.
 ORGANIZATION_IN_SCOPE: Final = "amber.organization_id"
 
@@ -253,6 +257,7 @@ _MEANINGS: Final[Mapping[type[Exception], Callable[[Any], AmberError]]] = {
     django_errors.ObjectDoesNotExist: lambda _: Missing(),
     django_errors.PermissionDenied: lambda _: Forbidden(),
     django_errors.SuspiciousOperation: lambda _: Invalid("The request is malformed."),
+    django_errors.DisallowedHost: lambda _: Invalid(NOT_OUR_HOST),
     django_errors.BadRequest: lambda _: Invalid("The request is malformed."),
     django_errors.RequestDataTooBig: lambda _: TooLarge(),
     django_errors.TooManyFieldsSent: lambda _: TooLarge(),

@@ -44,6 +44,7 @@ def answered(exc: Exception) -> Response:
         (drf.Throttled(wait=2.5), 429, "rate_limited"),
         (django_errors.ValidationError("“x” is not a valid UUID."), 400, "invalid"),
         (django_errors.SuspiciousOperation("x"), 400, "invalid"),
+        (django_errors.DisallowedHost("x"), 400, "invalid"),
         (django_errors.BadRequest("x"), 400, "invalid"),
         (django_errors.RequestDataTooBig("x"), 413, "too_large"),
         (django_errors.TooManyFieldsSent("x"), 413, "too_large"),

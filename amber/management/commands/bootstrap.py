@@ -75,7 +75,7 @@ class Command(BaseCommand):
         one."""
         email = os.environ.get("AMBER_ADMIN_EMAIL", "").strip()
         admins = User.objects.filter(is_superuser=True)
-        found = User.objects.filter(email__iexact=email) if email else admins
+        found = User.objects.with_email(email) if email else admins
         if admin := found.order_by("created_at").first():
             return admin
         given = os.environ.get("AMBER_ADMIN_PASSWORD", "")

@@ -44,7 +44,8 @@ class Command(BaseCommand):
             organization = organization_of(user, options["organization"])
             secret = api_key(user, organization) if options["api_key"] else None
         except AmberError as error:
-            raise CommandError(f"{error.message} {error.fields or ''}") from error
+            told = (f"{name}: {' '.join(said)}" for name, said in (error.fields or {}).items())
+            raise CommandError("\n".join(told) or error.message) from error
         made = {"user_id": str(user.pk), "organization_id": str(organization.pk)}
         self.stdout.write(json.dumps({**made, "api_key": secret}))
 
@@ -61,7 +62,7 @@ def read_password() -> str:
 
 
 def account(email: str, password: str | None) -> User:
-    found = User.objects.filter(email__iexact=email.strip()).first()
+    found = User.objects.with_email(email).first()
     return found or services.sign_up(email, password=password)
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import ValidationError
 
-from accounts.models import Membership
+from accounts.models import Membership, User
 from accounts.principal import Principal
 from accounts.tenancy.access import get_visible
 from amber.lib.database.tenant import as_tenant
@@ -91,7 +91,7 @@ class Command(BaseCommand):
 
 
 def _principal(email: str, slug: str | None) -> Principal:
-    rows = Membership.objects.filter(user__email__iexact=email, user__is_active=True)
+    rows = Membership.objects.filter(user__in=User.objects.with_email(email), user__is_active=True)
     if slug:
         rows = rows.filter(organization__slug=slug)
     found = list(rows.select_related("user")[:2])
