@@ -250,6 +250,7 @@ export class Conversation {
 		noteChat(await put(`chats/${this.id}/branch/`, { message_id: messageId }));
 		this.failure.value = null;
 		await this.reloadTail();
+		await this.loadBackTo(messageId);
 		announceChange("chat", this.id);
 	}
 

@@ -45,6 +45,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		setMentioned(assistantOf(given.assistantId) ?? null);
 	}, [given]);
 	useFilesDropped(files, setOver);
+	useEffect(() => document.getElementById(`mention-${mention?.at}`)?.scrollIntoView({ block: "nearest" }), [mention]);
 	useLayoutEffect(() => {
 		const element = box.current;
 		if (!element || CSS.supports("field-sizing", "content")) return;
@@ -176,7 +177,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 			<div class="composer-row">
 				<input type="file" multiple hidden ref=${picker} onChange=${onPick} />
 				<${IconButton} icon="attach" label=${t("composer.attach")} onClick=${() => picker.current?.click()} />
-				<span class="hint" id="composer-hint">${t("composer.hint")}</span>
+				<span class="hint" id="composer-hint">${!hasDrawnKeyboard() && t("composer.hint")}</span>
 				${
 					isBusy
 						? html`<button type="button" class="send stop" disabled=${isStopping} aria-label=${t("composer.stop")} title=${t("composer.stop")} onClick=${stop}><${Icon} name="stop" /></button>`
