@@ -1,5 +1,5 @@
 /* Lists that come in pages, from the REST API: loaded, shown, loaded on; and forms for a row. */
-import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, get } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
@@ -122,8 +122,22 @@ export function Tick({ label, checked, onChecked, hint, ...rest }) {
 	</label>`;
 }
 
-/** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
-export const complaints = (error) => (name) => (error instanceof ApiError && error.fields[name] ? fieldWords(error, name) : undefined);
+/**
+ * The words of the fields that a refusal complains about; the first of them gets focus, wherever in the form it is.
+ * `rest` is the error, unless the fields that were asked for say all of it.
+ * @param {unknown} error
+ */
+export function useComplaints(error) {
+	useLayoutEffect(() => {
+		if (error) /** @type {HTMLElement | null} */ ((document.querySelector("dialog[open]") ?? document).querySelector("[aria-invalid=true]"))?.focus();
+	}, [error]);
+	const fields = error instanceof ApiError && error.code === "invalid" ? error.fields : {};
+	const told = new Set();
+	/** @param {string} name */
+	const said = (name) => (told.add(name), fields[name] ? fieldWords(/** @type {ApiError} */ (error), name) : undefined);
+	const rest = () => (Object.keys(fields).length && Object.keys(fields).every((name) => told.has(name)) ? null : error);
+	return Object.assign(said, { rest });
+}
 
 /** A form whose values are kept together, saved by one act. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
 export function useForm(first, act) {
@@ -146,8 +160,8 @@ export function useForm(first, act) {
 			setBusy(false);
 		}
 	};
-	const said = complaints(error);
+	const said = useComplaints(error);
 	/** @param {string} name */
 	const field = (name) => ({ value: given[name] ?? "", onValue: set(name), error: said(name) });
-	return { given, setGiven, set, field, error, onSubmit, isBusy };
+	return { given, setGiven, set, field, rest: said.rest, onSubmit, isBusy };
 }

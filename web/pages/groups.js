@@ -44,7 +44,7 @@ export function Groups() {
 			isAdmin() &&
 			html`<h3 class="page-part">${t("groups.new")}</h3>
 				<form class="inline-form" onSubmit=${form.onSubmit}><${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" /><${Button} type="submit" isBusy=${form.isBusy}>${t("create")}<//></form>
-				${Boolean(form.error) && html`<${Failure} error=${form.error} />`}`
+				<${Failure} error=${form.rest()} />`
 		}
 		${shown?.as === "edit" && html`<${EditGroup} group=${shown.group} onClose=${close} onSaved=${list.refresh} />`}
 		${shown?.as === "members" && html`<${GroupMembers} group=${shown.group} onClose=${close} onChanged=${list.refresh} />`}
@@ -63,7 +63,7 @@ function EditGroup({ group, onClose, onSaved }) {
 		<form class="form" onSubmit=${form.onSubmit}>
 			<${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" />
 			<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} maxlength="2000" />
-			${Boolean(form.error) && html`<${Failure} error=${form.error} />`}
+			<${Failure} error=${form.rest()} />
 			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
 		</form>
 	<//>`;

@@ -5,7 +5,7 @@ import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
-import { complaints, Listed, useList } from "../components/lists.js";
+import { Listed, useForm, useList } from "../components/lists.js";
 import { Button, Dialog, Failure, Field, useTitle } from "../components/ui.js";
 
 export function Page() {
@@ -35,26 +35,17 @@ export function Page() {
 
 /** @param {{ onClose: () => void }} props */
 function NewLibrary({ onClose }) {
-	const [given, setGiven] = useState({ name: "", description: "" });
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const said = complaints(error);
-	/** @param {Event} event */
-	const make = async (event) => {
-		event.preventDefault();
-		try {
-			const made = await post("libraries/", given);
-			onClose();
-			navigate(`/libraries/${made.id}`);
-		} catch (why) {
-			setError(why);
-		}
-	};
+	const form = useForm({ name: "", description: "" }, async (given) => {
+		const made = await post("libraries/", given);
+		onClose();
+		navigate(`/libraries/${made.id}`);
+	});
 	return html`<${Dialog} title=${t("libraries.new")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${make}>
-			<${Field} label=${t("name")} value=${given.name} onValue=${(/** @type {string} */ name) => setGiven({ ...given, name })} error=${said("name")} required maxlength="200" />
-			<${Field} as="textarea" rows="3" label=${t("description")} value=${given.description} onValue=${(/** @type {string} */ description) => setGiven({ ...given, description })} error=${said("description")} />
-			${Boolean(error) && !said("name") && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("create")}<//></div>
+		<form class="form" onSubmit=${form.onSubmit}>
+			<${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" />
+			<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} />
+			<${Failure} error=${form.rest()} />
+			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
 		</form>
 	<//>`;
 }

@@ -8,7 +8,7 @@ import { plainText } from "../app/plain-text.js";
 import { navigate } from "../app/router.js";
 import { clearUploads, filesOf, STAGES, sendAgain, sendFiles, uploads } from "../app/uploads.js";
 import { GroupShares } from "../components/group-shares.js";
-import { Choice, complaints, Listed, Tick, useEvery, useList, useRow } from "../components/lists.js";
+import { Choice, Listed, Tick, useComplaints, useEvery, useForm, useList, useRow } from "../components/lists.js";
 import { Marked, questionWords } from "../components/marked.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
 
@@ -216,7 +216,7 @@ function AddDialog({ kind, libraryId, onClose, onAdded }) {
 	const [given, setGiven] = useState(/** @type {Record<string, string>} */ ({}));
 	const [error, setError] = useState(/** @type {unknown} */ (null));
 	const [isBusy, setBusy] = useState(false);
-	const said = complaints(error);
+	const said = useComplaints(error);
 	const { at, fields } = FORMS[kind];
 	/** @param {Event} event */
 	const add = async (event) => {
@@ -251,7 +251,7 @@ function AddDialog({ kind, libraryId, onClose, onAdded }) {
 					...${type === "textarea" ? { as: "textarea", rows: 10 } : { type }}
 				/>`,
 			)}
-			${Boolean(error) && !fields.some(([name]) => said(String(name))) && html`<${Failure} error=${error} />`}
+			<${Failure} error=${said.rest()} />
 			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${isBusy}>${t("add.do")}<//></div>
 		</form>
 	<//>`;
@@ -300,6 +300,7 @@ function DocumentRow({ document, mayWrite, onChanged }) {
 /** @param {{ repository: any, mayWrite: boolean, onChanged: () => void }} props */
 function ImportRow({ repository, mayWrite, onChanged }) {
 	const { progress } = repository;
+	const [isLeaving, setLeaving] = useState(false);
 	const told = ["new", "changed", "unchanged", "removed"].filter((name) => progress[name]).map((name) => t(/** @type {any} */ (`imports.${name}`), { count: progress[name] }));
 	const isPending = repository.status === "queued" || repository.status === "running";
 	return html`<li class=${`list-row ${repository.status}`}>
@@ -312,37 +313,33 @@ function ImportRow({ repository, mayWrite, onChanged }) {
 			mayWrite &&
 			html`<${Menu} label=${t("imports.actions", { name: repository.git_url })} items=${[
 				isPending ? { label: t("ledger.cancel"), icon: "stop", onSelect: () => attempt(async () => (await post(`imports/${repository.id}/cancel/`), onChanged())) } : { label: t("imports.again"), icon: "retry", onSelect: () => attempt(async () => (await post(`libraries/${repository.library_id}/import/`, { git_url: repository.git_url, ref: repository.ref }), note(t("add.importing")), onChanged())) },
-				{ label: t("imports.forget"), icon: "trash", isDangerous: true, onSelect: () => attempt(async () => (await remove(`imports/${repository.id}/`), note(t("imports.forgotten")), onChanged())) },
+				{ label: t("imports.forget"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(true) },
 			]} />`
+		}
+		${
+			isLeaving &&
+			html`<${Confirm} title=${t("imports.forget.title")} text=${t("libraries.delete.text", { name: repository.git_url })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(false)}
+				onYes=${() => attempt(async () => (await remove(`imports/${repository.id}/`), note(t("imports.forgotten")), onChanged()))} />`
 		}
 	</li>`;
 }
 
 /** @param {{ library: any, onClose: () => void, onSaved: (library: any) => void }} props */
 function EditLibrary({ library, onClose, onSaved }) {
-	const [given, setGiven] = useState({ name: library.name, description: library.description, shared: library.shared, default: library.default });
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const said = complaints(error);
-	/** @param {Event} event */
-	const save = async (event) => {
-		event.preventDefault();
+	const form = useForm({ name: library.name, description: library.description, shared: library.shared, default: library.default }, async (given) => {
 		const changed = Object.fromEntries(Object.entries(given).filter(([name, value]) => library[name] !== value));
-		try {
-			onSaved(await patch(`libraries/${library.id}/`, changed));
-			note(t("saved"));
-			onClose();
-		} catch (why) {
-			setError(why);
-		}
-	};
+		onSaved(await patch(`libraries/${library.id}/`, changed));
+		note(t("saved"));
+		onClose();
+	});
 	return html`<${Dialog} title=${t("edit")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${save}>
-			<${Field} label=${t("name")} value=${given.name} onValue=${(/** @type {string} */ name) => setGiven({ ...given, name })} error=${said("name")} required />
-			<${Field} as="textarea" rows="3" label=${t("description")} value=${given.description} onValue=${(/** @type {string} */ description) => setGiven({ ...given, description })} error=${said("description")} />
-			${library.access === "own" && html`<${Tick} label=${t("share")} hint=${t("libraries.share.hint")} checked=${given.shared} onChecked=${(/** @type {boolean} */ shared) => setGiven({ ...given, shared })} />`}
-			<${Tick} label=${t("libraries.default")} hint=${t("libraries.default.hint")} checked=${given.default} onChecked=${(/** @type {boolean} */ isDefault) => setGiven({ ...given, default: isDefault })} />
-			${Boolean(error) && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
+		<form class="form" onSubmit=${form.onSubmit}>
+			<${Field} label=${t("name")} ...${form.field("name")} required />
+			<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} />
+			${library.access === "own" && html`<${Tick} label=${t("share")} hint=${t("libraries.share.hint")} checked=${form.given.shared} onChecked=${form.set("shared")} />`}
+			<${Tick} label=${t("libraries.default")} hint=${t("libraries.default.hint")} checked=${form.given.default} onChecked=${form.set("default")} />
+			<${Failure} error=${form.rest()} />
+			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
 		</form>
 	<//>`;
 }

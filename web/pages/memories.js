@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, patch, post, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { date, t } from "../app/i18n.js";
-import { complaints, Listed, useList } from "../components/lists.js";
+import { Listed, useForm, useList } from "../components/lists.js";
 import { attempt, Button, Confirm, Dialog, Failure, Field, Menu, note, useTitle, Waiting } from "../components/ui.js";
 
 export function Page() {
@@ -61,25 +61,17 @@ export function Page() {
 
 /** @param {{ memory: any, onClose: () => void, onSaved: () => void }} props */
 function Edit({ memory, onClose, onSaved }) {
-	const [content, setContent] = useState(memory.content);
-	const [error, setError] = useState(/** @type {unknown} */ (null));
-	/** @param {Event} event */
-	const save = async (event) => {
-		event.preventDefault();
-		try {
-			await (memory.id ? patch(`memories/${memory.id}/`, { content }) : post("memories/", { content }));
-			note(t("saved"));
-			onSaved();
-			onClose();
-		} catch (why) {
-			setError(why);
-		}
-	};
+	const form = useForm({ content: memory.content }, async (given) => {
+		await (memory.id ? patch(`memories/${memory.id}/`, given) : post("memories/", given));
+		note(t("saved"));
+		onSaved();
+		onClose();
+	});
 	return html`<${Dialog} title=${t(memory.id ? "memories.edit" : "memories.new")} onClose=${onClose} class="small">
-		<form class="form" onSubmit=${save}>
-			<${Field} as="textarea" rows="4" label=${t("memories.fact")} hint=${t("memories.fact.hint")} value=${content} onValue=${setContent} error=${complaints(error)("content")} required dir="auto" />
-			${Boolean(error) && !complaints(error)("content") && html`<${Failure} error=${error} />`}
-			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit">${t("save")}<//></div>
+		<form class="form" onSubmit=${form.onSubmit}>
+			<${Field} as="textarea" rows="4" label=${t("memories.fact")} hint=${t("memories.fact.hint")} ...${form.field("content")} required dir="auto" />
+			<${Failure} error=${form.rest()} />
+			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("save")}<//></div>
 		</form>
 	<//>`;
 }
@@ -92,6 +84,6 @@ function Sources({ memory, onClose }) {
 		<p dir="auto"><strong>${memory.content}</strong></p>
 		${!found && html`<${Waiting} />`}
 		${found && !found.length && html`<p class="dim">${t("memories.noSources")}</p>`}
-		${found?.map((each) => html`<blockquote key=${each.message.id} class="found" dir="auto"><p>${each.message.content}</p><p class="small"><a href=${`/chats/${each.chat.id}`} onClick=${onClose}>${each.chat.name || t("chats.unnamed")}</a> <span class="dim">${date(each.message.created_at)}</span></p></blockquote>`)}
+		${found?.map((each) => html`<blockquote key=${each.message.id} class="found" dir="auto"><p>${each.message.content}</p><p class="small"><a href=${`/chats/${each.chat.id}?message=${each.message.id}`} onClick=${onClose}>${each.chat.name || t("chats.unnamed")}</a> <span class="dim">${date(each.message.created_at)}</span></p></blockquote>`)}
 	<//>`;
 }

@@ -4,7 +4,7 @@ import { post } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
-import { Choice, complaints, Listed, Tick, useList } from "../components/lists.js";
+import { Choice, Listed, Tick, useComplaints, useList } from "../components/lists.js";
 import { Button, Dialog, Failure, Field, useTitle } from "../components/ui.js";
 
 export function Page() {
@@ -38,7 +38,7 @@ function Connect({ onClose }) {
 	const [given, setGiven] = useState({ kind: "mcp", discovery_url: "", document: "", api_key: "", name: "", isPasted: false });
 	const [error, setError] = useState(/** @type {unknown} */ (null));
 	const [isBusy, setBusy] = useState(false);
-	const said = complaints(error);
+	const said = useComplaints(error);
 	/** @param {string} name */
 	const field = (name) => ({ value: /** @type {any} */ (given)[name], onValue: (/** @type {string} */ value) => setGiven({ ...given, [name]: value }), error: said(name) });
 	const isPasted = given.kind === "openapi" && given.isPasted;
@@ -67,7 +67,7 @@ function Connect({ onClose }) {
 			${isPasted ? html`<${Field} as="textarea" rows="10" label=${t("tools.document")} ...${field("document")} required />` : html`<${Field} type="url" label=${t("tools.address")} hint=${t(/** @type {any} */ (`tools.address.${given.kind}`))} ...${field("discovery_url")} required />`}
 			<${Field} type="password" label=${t("tools.key")} hint=${t("tools.key.hint")} ...${field("api_key")} autocomplete="off" />
 			<${Field} label=${t("tools.name")} hint=${t("tools.name.hint")} ...${field("name")} />
-			${Boolean(error) && html`<${Failure} error=${error} />`}
+			<${Failure} error=${said.rest()} />
 			<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind="primary" type="submit" isBusy=${isBusy}>${t("tools.connect.do")}<//></div>
 		</form>
 	<//>`;

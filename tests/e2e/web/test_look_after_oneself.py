@@ -186,14 +186,40 @@ def test_somebody_is_invited_by_a_link_and_the_invitation_withdrawn(visit, perso
     assert not person.get(f"organizations/{organization}/invitations/")["results"]
 
 
+def test_one_of_many_members_is_found(visit, person, organization):
+    (own,) = person.get(f"organizations/{organization}/members/")["results"]
+    named = [{"id": str(n), "name": f"Member {n}", "email": f"m{n}@a.example"} for n in range(120)]
+    page = {"next": None, "results": [own | each for each in named]}
+    here = visit()
+    here.page.route("**/members/?*", lambda route: route.fulfill(json=page))
+    here.open("/settings/members")
+    roles = here.page.get_by_label("Role of")
+    expect(roles).to_have_count(100)
+    here.button("More").click()
+    expect(roles).to_have_count(120)
+    here.page.get_by_label("Search members").fill("MEMBER 77")
+    expect(roles).to_have_count(1)
+    here.is_accessible()
+
+
 def test_a_budget_is_set_and_taken_away(visit, person, organization):
     here = visit().open("/settings/budgets")
     here.page.get_by_label("Unit", exact=True).select_option("tokens")
     here.page.get_by_label("Limit").fill("100000")
     here.button("Create").click()
-    here.sees("limit: 100,000 tokens per month")
+    here.sees("token limit: 100,000 per month")
     here.is_accessible()
-    here.button("Delete: The organization").click()
+    here.button("Actions for The organization").click()
+    here.select("Edit")
+    here.dialog.get_by_label("Limit").fill("250000")
+    here.is_accessible()
+    here.dialog.get_by_role("button", name="Save").click()
+    here.sees("token limit: 250,000 per month")
+    here.button("Actions for The organization").click()
+    here.select("Delete")
+    here.dialog.get_by_role("button", name="Delete").hover()
+    here.is_accessible()
+    here.dialog.get_by_role("button", name="Delete").click()
     here.sees("No budgets yet.")
     assert not person.get("budgets/")["results"]
 
@@ -213,7 +239,9 @@ def test_a_webhook_is_made_switched_off_and_deleted(visit, person, organization)
     here.page.get_by_text("off ·").wait_for()
     here.button("Actions for https://example.com/hook").click()
     here.select("Delete")
+    here.dialog.get_by_role("button", name="Delete").press("Enter")
     here.sees("No webhooks yet.")
+    here.has_focus("content")
 
 
 def test_the_profile_and_the_organization_are_changed(visit, person, organization):
