@@ -45,6 +45,7 @@ export const words = {
 	"chat.suggested": "Vorgeschlagene Fragen",
 	"chat.greeting": "Was möchten Sie wissen?", "chat.greeting.named": "Hallo {name}. Was möchten Sie wissen?",
 	"chat.missing.title": "Chat nicht gefunden", "chat.missing.text": "Er wurde gelöscht oder gehört jemand anderem.",
+	"chat.missing.elsewhere": "Oder er ist in einer anderen Ihrer Organisationen: Wechseln Sie im Kontomenü dorthin.",
 	"chat.failed": "Der Chat konnte nicht geladen werden.", "chat.showOlder": "Frühere Nachrichten anzeigen",
 	"chat.toEnd": "Zur neuesten Nachricht", "chat.assistant": "Assistent", "chat.choose": "Assistenten wählen", "chat.filter": "Assistenten filtern",
 	"chat.noAssistants": "Sie haben noch keine Assistenten. Legen Sie einen an, oder bitten Sie einen Admin, einen mit Ihnen zu teilen.",

@@ -44,6 +44,7 @@ export const words = {
 	"chat.suggested": "Suggested questions",
 	"chat.greeting": "What would you like to know?", "chat.greeting.named": "Hello {name}. What would you like to know?",
 	"chat.missing.title": "Chat not found", "chat.missing.text": "It was deleted, or it belongs to someone else.",
+	"chat.missing.elsewhere": "Or it is in another of your organizations: switch to it in the account menu.",
 	"chat.failed": "The chat could not be loaded.", "chat.showOlder": "Show earlier messages",
 	"chat.toEnd": "Jump to the latest message", "chat.assistant": "Assistant", "chat.choose": "Choose an assistant", "chat.filter": "Filter assistants",
 	"chat.noAssistants": "You have no assistants yet. Create one, or ask an admin to share one with you.",

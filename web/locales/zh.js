@@ -33,7 +33,7 @@ export const words = {
 	"chats.live": "正在回答",
 
 	"chat.new": "新对话", "chat.title": "对话", "chat.log": "对话内容", "chat.suggested": "推荐问题", "chat.greeting": "您想了解什么？", "chat.greeting.named": "{name}，您好。您想了解什么？",
-	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.failed": "无法加载此对话。",
+	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.missing.elsewhere": "也可能在您的其他组织中：请在账户菜单中切换。", "chat.failed": "无法加载此对话。",
 	"chat.showOlder": "显示更早的消息", "chat.toEnd": "到最新消息", "chat.assistant": "助手", "chat.choose": "选择助手", "chat.filter": "筛选助手",
 	"chat.noAssistants": "还没有您可以使用的助手。请先创建一个，或请管理员共享一个。",
 

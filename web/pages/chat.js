@@ -10,7 +10,7 @@ import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { loadMarkdown } from "../app/markdown.js";
 import { current, navigate } from "../app/router.js";
-import { me } from "../app/session.js";
+import { me, organizations } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
 import { keep, recall } from "../app/storage.js";
 import { markdown } from "../shared/markdown.js";
@@ -161,7 +161,7 @@ function OldChat({ id, message }) {
 	}, [id]);
 	const state = conversation.state.value;
 	if (state === "missing")
-		return html`<main class="plain-page" id="content" tabindex="-1"><h1>${t("chat.missing.title")}</h1><p>${t("chat.missing.text")}</p><p><a class="button primary" href="/">${t("notFound.home")}</a></p></main>`;
+		return html`<main class="plain-page" id="content" tabindex="-1"><h1>${t("chat.missing.title")}</h1><p>${t("chat.missing.text")}${organizations.value.length > 1 && ` ${t("chat.missing.elsewhere")}`}</p><p><a class="button primary" href="/">${t("notFound.home")}</a></p></main>`;
 	const { pending, failure } = conversation;
 	const assistant = assistantOf(chat?.assistant_id);
 	const withdraw = () => {

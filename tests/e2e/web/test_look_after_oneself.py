@@ -288,3 +288,9 @@ def test_ones_data_is_exported_and_erased(visit, person, organization):
     here.page.locator("main [role=status]").wait_for()
     status = lambda: person.http.get(f"/api/v1/chats/{chat}/").status_code  # noqa: E731
     assert wait_until(lambda: status() == 404, timeout_seconds=20)
+
+
+def test_a_chat_that_is_not_here_may_be_in_another_organization(visit, organization):
+    here = visit().open(f"/chats/{organization}")
+    here.sees("Or it is in another of your organizations")
+    here.is_accessible()
