@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { patch, post, remove, send } from "../app/api.js";
 import { html } from "../app/html.js";
-import { date, number, t, time } from "../app/i18n.js";
+import { date, money, number, t, time } from "../app/i18n.js";
 import { isAdmin, load, me } from "../app/session.js";
 import { Choice, Listed, Tick, useEvery, useForm, useList, useRow } from "../components/lists.js";
 import { attempt, Button, Confirm, copyText, Dialog, Failure, Field, Menu, note, useTitle } from "../components/ui.js";
@@ -208,7 +208,7 @@ function Budgets() {
 	/** @param {string} kind @param {string[]} names @returns {[string, string][]} */
 	const options = (kind, names) => names.map((name) => [name, t(/** @type {any} */ (`budgets.${kind}.${name}`))]);
 	/** @param {any} budget @param {string} value */
-	const amount = (budget, value) => number(Number(value), { maximumFractionDigits: budget.unit === "money" ? 4 : 0 });
+	const amount = (budget, value) => (budget.unit === "money" ? money(Number(value)) : number(Number(value), { maximumFractionDigits: 0 }));
 	/** @param {any} budget */
 	const nameOf = (budget) => `${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}${budget.subject ? ` · ${budget.subject.slice(0, 8)}` : ""}`;
 	/** @param {any} budget */

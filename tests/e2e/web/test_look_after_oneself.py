@@ -118,6 +118,8 @@ def test_usage_is_a_chart_with_its_figures(visit, person, organization):
     chart.wait_for()
     assert chart.locator("rect").count() >= 1
     assert here.page.locator("table tbody tr").count() >= 1
+    here.sees("Cost (USD)")
+    here.page.locator(".totals").get_by_text("0\u00a0USD").wait_for()
     here.is_accessible()
     for by in ("assistant", "key", "kind", "user"):
         here.page.get_by_label("Group by").select_option(by)
