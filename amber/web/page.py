@@ -65,6 +65,7 @@ def _document(files: page_files.PublishedFiles) -> tuple[str, dict[str, list[str
         "name": settings.AMBER_NAME,
         "logo": logo_address() if settings.AMBER_LOGO else "",
         "language": settings.AMBER_LANGUAGE.partition("-")[0],
+        "currency": settings.AMBER_CURRENCY,
         "sendsMail": proves_addresses(),
         "openSignup": settings.AMBER_OPEN_SIGNUP,
         "maxMessageChars": settings.AMBER_MAX_MESSAGE_CHARS,

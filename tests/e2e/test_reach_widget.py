@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.axe import assert_accessible
-from tests.e2e.browser import expect, why_there_is_none
-from tests.e2e.widget import WELCOME, assistant, browser, visit
+from tests.e2e.browser import expect, web_page, why_there_is_none
+from tests.e2e.widget import WELCOME, assistant, browser, embedded, visit
 from tests.fake_answers import answer_text
 
 if TYPE_CHECKING:
@@ -141,3 +141,28 @@ def test_who_wants_no_motion_gets_none(visit):
 )
 def test_speaks_the_browser_s_language_if_it_can(visit, locale, send):
     expect(visit(locale=locale).button(send)).to_be_visible()
+
+
+def test_on_a_phone_the_keyboard_waits_until_it_is_asked_for_and_hides_no_answer(visit):
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+    here = visit(**phone)
+    expect(here.page.get_by_role("log")).to_be_focused()
+    assert here.box.evaluate("(box) => getComputedStyle(box).fontSize") == "16px", (
+        "no zoom in Safari"
+    )
+    here.ask("Tell me. [[fake rich=1]]")
+    here.wait_for_end()
+    here.page.set_viewport_size({"width": 390, "height": 380})
+    expect(here.answer.get_by_role("button", name="Copy")).to_be_in_viewport()
+
+
+def test_a_table_has_the_widget_s_colours_on_a_page_without_a_doctype(visit, assistant):
+    here = visit(color_scheme="dark")
+    html = embedded(here.platform, assistant()).replace("<!doctype html>", "", 1)
+    with web_page(html) as address:
+        here.open(address)
+        assert here.page.evaluate("document.compatMode") == "BackCompat"
+        here.ask("Tell me. [[fake rich=1]]")
+        here.wait_for_end()
+        colour = "(element) => getComputedStyle(element).color"
+        assert here.answer.locator("td").first.evaluate(colour) == here.answer.evaluate(colour)

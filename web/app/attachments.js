@@ -66,3 +66,13 @@ export class Attachments {
 		return files;
 	}
 }
+
+/** @type {Map<string, Attachments>} */
+const open = new Map();
+
+/** What is attached to a question that is not sent yet: there again when its chat is. @param {string} draft its name */
+export function attachmentsOf(draft) {
+	const found = open.get(draft) ?? new Attachments();
+	open.set(draft, found);
+	return found;
+}

@@ -259,6 +259,7 @@ export class Conversation {
 		noteChat(await put(`chats/${this.id}/branch/`, { message_id: messageId }));
 		this.failure.value = null;
 		this.takeTail(await this.readTail());
+		await this.loadBackTo(messageId);
 		announceChange("chat", this.id);
 	}
 

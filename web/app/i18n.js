@@ -61,6 +61,9 @@ export const moment = (at) => (new Date(at).toDateString() === new Date().toDate
 /** @param {number} value @param {Intl.NumberFormatOptions} [how] */
 export const number = (value, how) => new Intl.NumberFormat(region.value, how).format(value);
 
+/** An amount in the installation's currency. @param {number} value */
+export const money = (value) => `${number(value, { maximumFractionDigits: 4 })}\u00a0${config.currency}`;
+
 /** "a, b, and c". @param {string[]} names */
 export const list = (names) => new Intl.ListFormat(locale.value).format(names);
 

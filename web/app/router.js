@@ -31,15 +31,37 @@ export const current = computed(() => {
 
 /** @param {string} to @param {{ replace?: boolean, isQuiet?: boolean }} [how] isQuiet: focus stays where it is */
 export function navigate(to, { replace = false, isQuiet = false } = {}) {
-	if (to !== place.value) history[replace ? "replaceState" : "pushState"](null, "", to);
+	if (to !== place.value) {
+		if (!replace) history.replaceState({ top: content()?.scrollTop }, "");
+		history[replace ? "replaceState" : "pushState"](null, "", to);
+	}
 	place.value = to;
 	if (!isQuiet) visits.value++;
 }
 
-addEventListener("popstate", () => {
+addEventListener("popstate", ({ state }) => {
 	place.value = location.pathname + location.search;
 	visits.value++;
+	if (state?.top) goBackTo(state.top);
 });
+
+const content = () => document.getElementById("content");
+const PATIENCE_MS = 3_000;
+
+/** To where the page was when it was left, once it is long enough again, unless the person goes elsewhere before. @param {number} top */
+function goBackTo(top) {
+	const until = performance.now() + PATIENCE_MS;
+	const moved = new AbortController();
+	for (const name of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(name, () => moved.abort(), { once: true, signal: moved.signal });
+	const look = () => {
+		const page = content();
+		if (moved.signal.aborted || performance.now() > until) return moved.abort();
+		if (!page || page.scrollHeight - page.clientHeight < top) return requestAnimationFrame(look);
+		page.scrollTop = top;
+		moved.abort();
+	};
+	requestAnimationFrame(look);
+}
 
 /** Links of this page are followed in place; those with a modifier, a target or a download as browsers do. */
 document.addEventListener("click", (event) => {

@@ -1,6 +1,8 @@
 /* What this browser keeps. Where it keeps nothing (private windows, full disks), the page forgets at a reload. */
 
 const PREFIX = "amber.";
+/** What the browser did not take, by name. @type {Map<string, any>} */
+const untaken = new Map();
 
 /**
  * @template T
@@ -9,6 +11,7 @@ const PREFIX = "amber.";
  * @returns {T}
  */
 export function recall(name, otherwise) {
+	if (untaken.has(name)) return untaken.get(name);
 	try {
 		const text = localStorage.getItem(PREFIX + name);
 		return text === null ? otherwise : JSON.parse(text);
@@ -22,16 +25,18 @@ export function recall(name, otherwise) {
  * @param {unknown} value null or undefined: forget it
  */
 export function keep(name, value) {
+	untaken.delete(name);
 	try {
-		if (value === null || value === undefined) localStorage.removeItem(PREFIX + name);
-		else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+		localStorage.removeItem(PREFIX + name); // or what was kept before would come back
+		if (value !== null && value !== undefined) localStorage.setItem(PREFIX + name, JSON.stringify(value));
 	} catch {
-		// There is no storage.
+		if (value !== null && value !== undefined) untaken.set(name, value);
 	}
 }
 
 /** Forget all but how the page looks: what a person wrote stays not behind for the next one. */
 export function forgetPerson() {
+	untaken.clear();
 	try {
 		for (const name of Object.keys(localStorage))
 			if (name.startsWith(PREFIX) && !["amber.theme", "amber.locale"].includes(name)) localStorage.removeItem(name);

@@ -1,7 +1,7 @@
 /* Where a person writes: a text, files, and whom to ask; the text is kept for each chat until it is sent. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { assistantOf, assistants } from "../app/assistants.js";
-import { Attachments } from "../app/attachments.js";
+import { attachmentsOf } from "../app/attachments.js";
 import { config } from "../app/config.js";
 import { html } from "../app/html.js";
 import { number, t } from "../app/i18n.js";
@@ -26,7 +26,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	const [mentioned, setMentioned] = useState(/** @type {import("../app/api.js").Assistant | null} */ (null));
 	const [isOver, setOver] = useState(false);
 	const [mention, setMention] = useState(/** @type {{ start: number, words: string, at: number } | null} */ (null));
-	const files = useMemo(() => new Attachments(), [draft]);
+	const files = useMemo(() => attachmentsOf(draft), [draft]);
 	const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
 	const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
 	const found = mention ? assistants.value.filter((each) => each.name.toLowerCase().includes(mention.words.toLowerCase())).slice(0, 8) : [];
@@ -45,6 +45,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 		setMentioned(assistantOf(given.assistantId) ?? null);
 	}, [given]);
 	useFilesDropped(files, setOver);
+	useEffect(() => document.getElementById(`mention-${mention?.at}`)?.scrollIntoView({ block: "nearest" }), [mention]);
 	useLayoutEffect(() => {
 		const element = box.current;
 		if (!element || CSS.supports("field-sizing", "content")) return;
@@ -176,7 +177,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 			<div class="composer-row">
 				<input type="file" multiple hidden ref=${picker} onChange=${onPick} />
 				<${IconButton} icon="attach" label=${t("composer.attach")} onClick=${() => picker.current?.click()} />
-				<span class="hint" id="composer-hint">${t("composer.hint")}</span>
+				<span class="hint" id="composer-hint">${!hasDrawnKeyboard() && t("composer.hint")}</span>
 				${
 					isBusy
 						? html`<button type="button" class="send stop" disabled=${isStopping} aria-label=${t("composer.stop")} title=${t("composer.stop")} onClick=${stop}><${Icon} name="stop" /></button>`
@@ -187,7 +188,7 @@ export function Composer({ draft, asks, isBusy, isStopping, onStop, onSend, give
 	</form>`;
 }
 
-/** Files may be dropped anywhere: where nothing takes them, a browser leaves the page and shows them. @param {Attachments} files @param {(isOver: boolean) => void} setOver */
+/** Files may be dropped anywhere: where nothing takes them, a browser leaves the page and shows them. @param {import("../app/attachments.js").Attachments} files @param {(isOver: boolean) => void} setOver */
 function useFilesDropped(files, setOver) {
 	useEffect(() => {
 		const ends = new AbortController();

@@ -1,5 +1,5 @@
 /* Forms: their fields, what a refusal says of each, and the act that saves their values. */
-import { useId, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useState } from "preact/hooks";
 import { ApiError } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
@@ -25,13 +25,28 @@ export function Tick({ label, checked, onChecked, hint, ...rest }) {
 	</label>`;
 }
 
-/** The words of the fields that a refusal complains about. @param {unknown} error @returns {(name: string) => string | undefined} */
-export const complaints = (error) => (name) => {
-	if (error instanceof FormError) return error.fields[name];
-	return error instanceof ApiError && error.fields[name] ? fieldWords(error, name) : undefined;
-};
+/**
+ * The words of the fields that a refusal complains about; the first of them gets focus, wherever in the form it is.
+ * `rest` is the error, unless the fields that were asked for say all of it.
+ * @param {unknown} error
+ */
+export function useComplaints(error) {
+	useLayoutEffect(() => {
+		if (error) /** @type {HTMLElement | null} */ ((document.querySelector("dialog[open]") ?? document).querySelector("[aria-invalid=true]"))?.focus();
+	}, [error]);
+	const fields = error instanceof FormError || (error instanceof ApiError && error.code === "invalid") ? error.fields : {};
+	const told = new Set();
+	/** @param {string} name */
+	const said = (name) => {
+		told.add(name);
+		if (error instanceof FormError) return error.fields[name];
+		return fields[name] ? fieldWords(/** @type {ApiError} */ (error), name) : undefined;
+	};
+	const rest = () => (error instanceof FormError || (Object.keys(fields).length && Object.keys(fields).every((name) => told.has(name))) ? null : error);
+	return Object.assign(said, { rest });
+}
 
-/** A form whose values are kept together, saved by one act. `failure` shows what is wrong with the whole. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
+/** A form whose values are kept together, saved by one act. `failure` shows what no field says. @param {Record<string, any>} first @param {(given: any) => Promise<unknown>} act */
 export function useForm(first, act) {
 	const [given, setGiven] = useState(first);
 	const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -52,21 +67,26 @@ export function useForm(first, act) {
 			setBusy(false);
 		}
 	};
-	const said = complaints(error);
+	const said = useComplaints(error);
 	/** @param {string} name */
 	const field = (name) => ({ value: given[name] ?? "", onValue: set(name), error: said(name) });
-	const failure = Boolean(error) && !(error instanceof FormError) && html`<${Failure} error=${error} />`;
-	return { given, setGiven, set, field, said, failure, onSubmit, isBusy };
+	return {
+		...{ given, setGiven, set, field, said, onSubmit, isBusy },
+		/** To be read after the fields, which it does not repeat. */
+		get failure() {
+			return html`<${Failure} error=${said.rest()} />`;
+		},
+	};
 }
 
 /**
  * A dialog that is a form.
- * @param {{ title: string, form: ReturnType<typeof useForm>, yes: string, onClose: () => void, kind?: string, class?: string, isSaid?: boolean, children?: any }} props `yes`: what its button says; isSaid: its fields say what is wrong
+ * @param {{ title: string, form: ReturnType<typeof useForm>, yes: string, onClose: () => void, kind?: string, class?: string, children?: any }} props `yes`: what its button says
  */
-export const FormDialog = ({ title, form, yes, onClose, kind = "primary", class: name = "small", isSaid = false, children }) => html`<${Dialog} title=${title} onClose=${onClose} class=${name}>
+export const FormDialog = ({ title, form, yes, onClose, kind = "primary", class: name = "small", children }) => html`<${Dialog} title=${title} onClose=${onClose} class=${name}>
 	<form class="form" onSubmit=${form.onSubmit}>
 		${children}
-		${!isSaid && form.failure}
+		${form.failure}
 		<div class="actions"><${Button} onClick=${onClose}>${t("cancel")}<//><${Button} kind=${kind} type="submit" isBusy=${form.isBusy}>${yes}<//></div>
 	</form>
 <//>`;

@@ -12,7 +12,7 @@ import { AppearanceDialog } from "./appearance.js";
 import { Sidebar } from "./sidebar.js";
 import { attempt, Dialog, IconButton } from "./ui.js";
 
-const NARROW = matchMedia("(max-width: 800px)");
+const NARROW = matchMedia("(max-width: 800px), (max-width: 960px) and (max-height: 480px)");
 
 /** @param {{ children?: any }} props */
 export function Frame({ children }) {
@@ -26,7 +26,7 @@ export function Frame({ children }) {
 	useEffect(() => {
 		const listen = () => {
 			setNarrow(NARROW.matches);
-			setOpen(!NARROW.matches);
+			setOpen(!NARROW.matches && recall("sidebar", true));
 		};
 		NARROW.addEventListener("change", listen);
 		return () => NARROW.removeEventListener("change", listen);

@@ -2,6 +2,7 @@
 import { put, remove } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
+import { isAdmin } from "../app/session.js";
 import { Listed, useList } from "./lists.js";
 import { attempt, Dialog, note } from "./ui.js";
 
@@ -23,7 +24,7 @@ export function GroupShares({ path, name, onClose }) {
 	const options = ["", "use", "edit"].map((right) => [right, t(/** @type {any} */ (`groups.right.${right || "none"}`))]);
 	return html`<${Dialog} title=${t("groups.share")} onClose=${onClose} class="small">
 		<p class="dim">${t("groups.share.about", { name })}</p>
-		<${Listed} list=${grants.rows ? groups : grants} empty=${t("groups.none")}>
+		<${Listed} list=${grants.rows ? groups : grants} empty=${isAdmin() ? html`${t("groups.none.admin")} <a href="/settings/groups">${t("groups.new")}</a>` : t("groups.none")}>
 			<ul class="rows">
 				${groups.rows?.map(
 					(group) => html`<li key=${group.id} class="list-row">

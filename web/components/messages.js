@@ -9,22 +9,29 @@ import { Attachment } from "./attachment.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, copyText, IconButton, isSending } from "./ui.js";
+import { attempt, Button, copyText, focusComposer, Icon, IconButton, isSending } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
 /** @typedef {import("../app/entries.js").Question} QuestionEntry */
 /** @typedef {import("../app/conversation.js").Conversation} Conversation */
-/** @typedef {{ conversation: Conversation, onCite: (passage: any) => void, onWhy: (turnId: string) => void }} Around */
+/** @typedef {{ conversation: Conversation, onCite: (passage: any) => void, onWhy: (turnId: string) => void, onVersion: (messageId: string, how: { top: number, focus: string[] }) => void }} Around */
 
-/** Arrows between the versions of a message. @param {{ message: import("../app/api.js").Message, conversation: Conversation }} props */
-function Siblings({ message, conversation }) {
+/** Arrows between the versions of a message. The next one stands where this one did, and its arrow has focus. @param {{ message: import("../app/api.js").Message, around: Around }} props */
+function Siblings({ message, around }) {
+	const { conversation } = around;
+	const ref = useRef(/** @type {HTMLElement | null} */ (null));
 	const ids = message.sibling_ids ?? [];
 	const at = ids.indexOf(message.id);
 	if (ids.length < 2) return null;
 	/** @param {number} to */
-	const show = (to) => attempt(() => conversation.showBranch(ids[to]));
-	return html`<span class="siblings" role="group" aria-label=${t("message.branch", { place: at + 1, count: ids.length })}>
+	const show = (to) => {
+		const { top } = /** @type {Element} */ (ref.current?.closest("[data-entry]")).getBoundingClientRect();
+		const arrows = [".turned", ":not(.turned)"].map((each) => `.siblings ${each}:enabled`);
+		around.onVersion(ids[to], { top, focus: to < at ? arrows : arrows.reverse() });
+		return attempt(() => conversation.showBranch(ids[to]));
+	};
+	return html`<span class="siblings" role="group" ref=${ref} aria-label=${t("message.branch", { place: at + 1, count: ids.length })}>
 		<${IconButton} icon="chevron" class="turned" label=${t("message.previous")} disabled=${at === 0 || conversation.isBusy.value} onClick=${() => show(at - 1)} />
 		<span aria-hidden="true">${at + 1}/${ids.length}</span>
 		<${IconButton} icon="chevron" label=${t("message.next")} disabled=${at === ids.length - 1 || conversation.isBusy.value} onClick=${() => show(at + 1)} />
@@ -46,13 +53,13 @@ export const Question = memo(
 			${files.length > 0 && html`<div class="files">${files.map((file) => html`<${Attachment} key=${file.id} message=${file} />`)}</div>`}
 			${
 				isEdited
-					? html`<${Editor} text=${message.content} onClose=${close} onSend=${(/** @type {string} */ text) => attempt(() => conversation.edit(message.id, text)).then((ok) => ok && setEdited(false))} />`
-					: message.content.trim() && html`<div class="bubble" dir="auto">${message.content}</div>`
+					? html`<${Editor} text=${message.content} onClose=${close} onSend=${(/** @type {string} */ text) => attempt(() => conversation.edit(message.id, text)).then((ok) => ok && (setEdited(false), focusComposer()))} />`
+					: message.content.trim() && html`<${Bubble} text=${message.content} />`
 			}
 			${
 				!isEdited &&
 				html`<div class="message-actions">
-					<${Siblings} message=${message} conversation=${conversation} />
+					<${Siblings} message=${message} around=${around} />
 					<${IconButton} icon="edit" class="edit-button" label=${t("message.edit")} disabled=${conversation.isBusy.value} onClick=${() => setEdited(true)} />
 					${message.content.trim() && html`<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(message.content)} />`}
 					<time datetime=${message.created_at}>${moment(message.created_at)}</time>
@@ -61,6 +68,16 @@ export const Question = memo(
 		</article>`;
 	},
 );
+
+/** More of a question than is read again each time it is scrolled past. @param {string} text */
+const isLong = (text) => text.length > 2_500 || text.split("\n", 31).length > 30;
+
+/** What was asked; of a long text only its beginning, until it is wanted. @param {{ text: string }} props */
+function Bubble({ text }) {
+	const [isWhole, setWhole] = useState(!isLong(text));
+	return html`<div class=${`bubble ${isWhole ? "" : "cut"}`} dir="auto">${text}</div>
+		${isLong(text) && html`<button type="button" class="link small" aria-expanded=${isWhole} onClick=${() => setWhole(!isWhole)}>${t(isWhole ? "message.less" : "message.whole")}</button>`}`;
+}
 
 /** @param {{ text: string, onClose: () => void, onSend: (text: string) => void }} props */
 function Editor({ text: original, onClose, onSend }) {
@@ -114,9 +131,9 @@ export const Answer = memo(
 			${
 				!live &&
 				html`<div class="message-actions">
-					${messages[0] && html`<${Siblings} message=${messages[0]} conversation=${conversation} />`}
+					${messages[0] && html`<${Siblings} message=${messages[0]} around=${around} />`}
 					<${IconButton} icon="copy" label=${t("message.copy")} onClick=${() => copyText(text)} />
-					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id))} />
+					<${IconButton} icon="retry" label=${t("message.regenerate")} disabled=${conversation.isBusy.value} onClick=${() => attempt(() => conversation.regenerate(messages[0].id)).then(focusComposer)} />
 					${said && html`<${Thumbs} message=${said} conversation=${conversation} />`}
 					${turnId && html`<${IconButton} icon="info" label=${t("message.why")} onClick=${() => onWhy(turnId)} />`}
 					${messages[0] && html`<time datetime=${messages[0].created_at}>${moment(messages[0].created_at)}</time>`}

@@ -10,7 +10,7 @@ import { date, t } from "../app/i18n.js";
 import { current, navigate, routes } from "../app/router.js";
 import { me, organizations, signOut, switchOrganization } from "../app/session.js";
 import { around, Marked, questionWords } from "./marked.js";
-import { attempt, Button, Confirm, Dialog, Failure, Field, Icon, IconButton, Menu, note } from "./ui.js";
+import { attempt, Button, Confirm, Dialog, Failure, Field, Icon, IconButton, keepFocus, Menu, note } from "./ui.js";
 
 /** @typedef {import("../app/chats.js").Chat} Chat */
 
@@ -133,7 +133,7 @@ export function ChatMenu({ chat, onRename, onDelete }) {
 			{
 						label: t(chat.archived ? "chats.unarchive" : "chats.archive"),
 						icon: "archive",
-						onSelect: () => attempt(() => store.changeChat(chat.id, { archived: !chat.archived })).then((ok) => ok && !chat.archived && note(t("chats.archivedNow"))),
+						onSelect: () => attempt(() => store.changeChat(chat.id, { archived: !chat.archived })).then((ok) => (keepFocus(), ok && !chat.archived && note(t("chats.archivedNow")))),
 					},
 			{ label: t("chats.export"), icon: "export", onSelect: () => attempt(() => exportChat(chat)) },
 			{ label: t("chats.delete"), icon: "trash", isDangerous: true, onSelect: onDelete },
@@ -239,7 +239,7 @@ function Account({ onAppearance, onShortcuts }) {
 				<ul class="organizations">
 					${organizations.value.map(
 						(each) => html`<li key=${each.id}><button type="button" class="row" aria-current=${each.id === person.organization.id ? "true" : undefined} onClick=${() => attempt(() => switchOrganization(each.id))}>
-							<span>${each.name}</span><span class="dim">${each.role}</span>${each.id === person.organization.id && html`<${Icon} name="check" />`}
+							<span>${each.name}</span><span class="dim">${t(/** @type {any} */ (`role.${each.role}`))}</span>${each.id === person.organization.id && html`<${Icon} name="check" />`}
 						</button></li>`,
 					)}
 				</ul>

@@ -14,13 +14,19 @@ const NEAR_START_PIXELS = 1_500;
 const NEAR_END_PIXELS = 80;
 
 /**
+ * The entry to go to, each object once: to the middle of the window, or with its top where that of another was, and
+ * what of it gets focus.
+ * @typedef {{ key: string, top?: number, focus?: string[] }} Target
+ */
+
+/**
  * @param {object} props
  * @param {{ key: string }[]} props.entries
  * @param {(entry: any) => any} props.draw must be the same function each time
  * @param {boolean} props.hasOlder
  * @param {() => void} props.onOlder
  * @param {string} props.id of the chat
- * @param {string} [props.target] the key of the entry to go to
+ * @param {Target | null} [props.target]
  * @param {any} [props.children] what stands below the last entry
  */
 export function Timeline({ entries, draw, hasOlder, onOlder, id, target, children }) {
@@ -40,6 +46,12 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		if (!box) return;
 		box.scrollTop = box.scrollHeight;
 		lastTop.current = box.scrollTop;
+	};
+	const goToEnd = () => {
+		isAtEnd.current = true;
+		setShowsEnd(true);
+		toEnd();
+		scroller.current?.focus({ preventScroll: true }); // the button goes
 	};
 	// What is put in above, or drawn there, must not move what is read; what the person scrolled meanwhile counts.
 	const settle = () => {
@@ -83,12 +95,15 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		if (scroller.current && hasOlder && scroller.current.scrollTop < NEAR_START_PIXELS) onOlder();
 	}, [firstKey, hasOlder]);
 	useLayoutEffect(() => {
-		const element = target && scroller.current?.querySelector(`[data-entry="${CSS.escape(target)}"]`);
-		if (!element) return;
-		element.scrollIntoView({ block: "center" });
-		lastTop.current = /** @type {HTMLElement} */ (scroller.current).scrollTop;
-		remember(/** @type {HTMLElement} */ (scroller.current));
-		/** @type {HTMLElement | null} */ (element.firstElementChild)?.focus({ preventScroll: true });
+		const box = scroller.current;
+		const element = target && box?.querySelector(`[data-entry="${CSS.escape(target.key)}"]`);
+		if (!element || !box) return;
+		if (target.top === undefined) element.scrollIntoView({ block: "center" });
+		else box.scrollTop += element.getBoundingClientRect().top - target.top;
+		lastTop.current = box.scrollTop;
+		remember(box);
+		const place = target.focus?.map((each) => element.querySelector(each)).find(Boolean) ?? element.firstElementChild;
+		/** @type {HTMLElement | null} */ (place)?.focus({ preventScroll: true });
 	}, [target]);
 	/** @param {KeyboardEvent} event */
 	const onKeyDown = (event) => {
@@ -99,11 +114,11 @@ export function Timeline({ entries, draw, hasOlder, onOlder, id, target, childre
 		<div class="timeline" ref=${scroller} onScroll=${settle} onKeyDown=${onKeyDown} tabindex="0" role="log" aria-live="off" aria-label=${t("chat.log")}>
 			<div class="timeline-content" ref=${content}>
 				${hasOlder && html`<p class="older"><button type="button" class="link" onClick=${onOlder}>${t("chat.showOlder")}</button></p>`}
-				${stretches.map((stretch) => html`<${Stretch} key=${stretch.key} entries=${stretch.entries} draw=${draw} root=${scroller} isKept=${stretch === stretches.at(-1) || stretch.entries.some((entry) => entry.key === target)} />`)}
+				${stretches.map((stretch) => html`<${Stretch} key=${stretch.key} entries=${stretch.entries} draw=${draw} root=${scroller} isKept=${stretch === stretches.at(-1) || stretch.entries.some((entry) => entry.key === target?.key)} />`)}
 				${children}
 			</div>
 		</div>
-		${!showsEnd && html`<${IconButton} class="to-end" icon="end" label=${t("chat.toEnd")} onClick=${() => ((isAtEnd.current = true), toEnd())} />`}
+		${!showsEnd && html`<${IconButton} class="to-end" icon="end" label=${t("chat.toEnd")} onClick=${goToEnd} />`}
 	</div>`;
 }
 

@@ -26,7 +26,7 @@ const PATHS = {
 	libraries: "M5 4h4v16H5zM11 4h4v16h-4zM17 5l3.5.8L18 20l-2-.5",
 	memories: "M12 21c-5-3-8-6-8-10a4.5 4.5 0 0 1 8-2.8A4.5 4.5 0 0 1 20 11c0 4-3 7-8 10z",
 	menu: "M4 7h16M4 12h16M4 17h16",
-	more: "M5.5 12h.1M12 12h.1M18.5 12h.1",
+	more: "M5 12a.6.6 0 1 0 1.2 0a.6.6 0 1 0-1.2 0M11.4 12a.6.6 0 1 0 1.2 0a.6.6 0 1 0-1.2 0M17.8 12a.6.6 0 1 0 1.2 0a.6.6 0 1 0-1.2 0",
 	pin: "M9 4h6l-1 6 4 4H6l4-4zM12 14v6",
 	retry: "M4 12a8 8 0 1 1 2.5 5.8M4 19v-5h5",
 	search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",
@@ -79,6 +79,7 @@ export function wordsOf(error) {
 	if (error.code === "rate_limited" && error.retryAfter) return t("error.rateLimited", { count: Math.ceil(error.retryAfter) });
 	if (error.code === "other" && error.status >= 500) return t("error.server");
 	const wrong = error.code === "invalid" ? Object.keys(error.fields).map((name) => fieldWords(error, name)) : [];
+	if (error.fieldCodes.file?.includes("empty")) return wrong.join(" ");
 	if (wrong.length) return t("error.fields", { wrong: [...new Set(wrong)].join(" ") });
 	return codeWords(error);
 }
@@ -86,7 +87,7 @@ export function wordsOf(error) {
 /** What is wrong with a field, in the person's language where its code has words; else what the server said. @param {ApiError} error @param {string} name */
 export function fieldWords({ fields, fieldCodes }, name) {
 	const words = fields[name].map((said, i) => {
-		const key = `field.${fieldCodes[name]?.[i]}`;
+		const key = `field.${/file is empty/.test(said) ? "file_empty" : / elements\./.test(said) ? "max_items" : fieldCodes[name]?.[i]}`;
 		const limit = /\d[\d,]*(?:\.\d+)?/.exec(said)?.[0].replaceAll(",", "");
 		const own = isKey(key) ? t(key, limit ? { limit: Number(limit) } : {}) : said;
 		return own.includes("{limit}") ? said : own;
@@ -101,8 +102,8 @@ export function codeWords({ code, message }) {
 	return isKey(key) ? t(key, { message: said }) : said;
 }
 
-/** What stands in the place of something that failed. @param {{ error: unknown, onAgain?: () => void }} props */
-export const Failure = ({ error, onAgain }) => html`<div class="failure" role="alert">
+/** What stands in the place of something that failed, if it did. @param {{ error: unknown, onAgain?: () => void }} props */
+export const Failure = ({ error, onAgain }) => Boolean(error) && html`<div class="failure" role="alert">
 	<p>${wordsOf(error)}</p>
 	${onAgain && html`<${Button} kind="quiet" icon="retry" onClick=${onAgain}>${t("again")}<//>`}
 </div>`;
@@ -166,6 +167,8 @@ export function Dialog({ title, onClose, class: name = "", children, isStubborn 
 		const dialog = /** @type {HTMLDialogElement} */ (ref.current);
 		const opener = document.activeElement;
 		dialog.showModal();
+		// Whoever opened a form wants to write; a drawn keyboard would cover it.
+		if (!TOUCH.matches) /** @type {HTMLElement | null} */ (dialog.querySelector("form :is(input:not([type=checkbox], [type=file]), textarea, select)"))?.focus();
 		return () => {
 			dialog.close();
 			if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
@@ -189,12 +192,16 @@ export function Dialog({ title, onClose, class: name = "", children, isStubborn 
 	</dialog>`;
 }
 
+/** Whoever was at what has just disappeared goes on at the page's beginning. */
+export const keepFocus = () =>
+	requestAnimationFrame(() => document.activeElement === document.body && document.getElementById("content")?.focus({ preventScroll: true }));
+
 /** @param {{ title: string, text: string, yes: string, onYes: () => unknown, onClose: () => void, isDangerous?: boolean }} props */
 export const Confirm = ({ title, text, yes, onYes, onClose, isDangerous }) => html`<${Dialog} title=${title} onClose=${onClose} class="small">
 	<p>${text}</p>
 	<div class="actions">
 		<${Button} onClick=${onClose}>${t("cancel")}<//>
-		<${Button} kind=${isDangerous ? "danger" : "primary"} onClick=${() => (onClose(), onYes())}>${yes}<//>
+		<${Button} kind=${isDangerous ? "danger" : "primary"} onClick=${() => (onClose(), Promise.resolve(onYes()).then(keepFocus))}>${yes}<//>
 	</div>
 <//>`;
 
@@ -308,17 +315,22 @@ function place(list, button) {
 
 /** @param {string} text */
 export async function copyText(text) {
-	if (navigator.clipboard) await navigator.clipboard.writeText(text);
-	else {
-		// Pages without https have only this older way.
-		const box = document.createElement("textarea");
-		box.value = text;
-		(document.querySelector("dialog[open]") ?? document.body).append(box);
-		box.select();
-		document.execCommand("copy");
-		box.remove();
-	}
-	note(t("copied"));
+	const isCopied = await (navigator.clipboard?.writeText(text).then(() => true, () => false) ?? false);
+	if (isCopied || copyByCommand(text)) note(t("copied"));
+	else note(t("copyFailed"), true);
+}
+
+/** The older way, the only one for pages without https, and where the newer one is not permitted. @param {string} text */
+function copyByCommand(text) {
+	const before = document.activeElement;
+	const box = document.createElement("textarea");
+	box.value = text;
+	(document.querySelector("dialog[open]") ?? document.body).append(box);
+	box.select();
+	const isCopied = document.execCommand("copy");
+	box.remove();
+	if (before instanceof HTMLElement) before.focus({ preventScroll: true });
+	return isCopied;
 }
 
 /** Put this into the window's title while the page is shown. @param {string} title */

@@ -3,7 +3,7 @@
 /** @type {import("../app/i18n.js").Catalogue} */
 export const words = {
 	"again": "Erneut versuchen", "back": "Zurück", "cancel": "Abbrechen", "close": "Schließen", "dismiss": "Ausblenden",
-	"loading": "Wird geladen …", "save": "Speichern", "delete": "Löschen", "copy": "Kopieren", "copied": "Kopiert", "more": "Mehr",
+	"loading": "Wird geladen …", "save": "Speichern", "delete": "Löschen", "copy": "Kopieren", "copied": "Kopiert", "copyFailed": "Dieser Browser erlaubt das Kopieren nicht. Markieren Sie den Text, und kopieren Sie ihn selbst.", "more": "Mehr",
 	"name": "Name", "skip": "Zum Inhalt",
 
 	"notFound.title": "Seite nicht gefunden",
@@ -45,6 +45,7 @@ export const words = {
 	"chat.suggested": "Vorgeschlagene Fragen",
 	"chat.greeting": "Was möchten Sie wissen?", "chat.greeting.named": "Hallo {name}. Was möchten Sie wissen?",
 	"chat.missing.title": "Chat nicht gefunden", "chat.missing.text": "Er wurde gelöscht oder gehört jemand anderem.",
+	"chat.missing.elsewhere": "Oder er ist in einer anderen Ihrer Organisationen: Wechseln Sie im Kontomenü dorthin.",
 	"chat.failed": "Der Chat konnte nicht geladen werden.", "chat.showOlder": "Frühere Nachrichten anzeigen",
 	"chat.toEnd": "Zur neuesten Nachricht", "chat.assistant": "Assistent", "chat.choose": "Assistenten wählen", "chat.filter": "Assistenten filtern",
 	"chat.noAssistants": "Sie haben noch keine Assistenten. Legen Sie einen an, oder bitten Sie einen Admin, einen mit Ihnen zu teilen.",
@@ -63,7 +64,7 @@ export const words = {
 
 	"message.you": "Sie schrieben", "message.assistant": "{name} schrieb", "message.someAssistant": "Der Assistent",
 	"message.edit": "Bearbeiten", "message.edit.label": "Ihre Nachricht bearbeiten", "message.edit.send": "Als neue Version senden",
-	"message.copy": "Text kopieren", "message.regenerate": "Neu beantworten", "message.why": "Warum diese Antwort?",
+	"message.copy": "Text kopieren", "message.whole": "Mehr anzeigen", "message.less": "Weniger anzeigen", "message.regenerate": "Neu beantworten", "message.why": "Warum diese Antwort?",
 	"message.branch": "Version {place} von {count}", "message.previous": "Vorherige Version", "message.next": "Nächste Version",
 	"message.system": "Anweisung", "message.fileGone": "Diese Datei ist nicht mehr gespeichert",
 
@@ -183,7 +184,8 @@ export const words = {
 	"error.signUpClosed": "Um sich mit dieser E-Mail-Adresse zu registrieren, brauchen Sie eine Einladung.",
 	"error.fields": "Prüfen Sie Ihre Eingaben: {wrong}", "field.required": "Bitte ausfüllen.",
 	"field.blank": "Bitte ausfüllen.", "field.null": "Bitte ausfüllen.", "field.empty": "Wählen Sie mindestens eines.",
-	"field.max_length": "Höchstens {limit} Zeichen sind möglich.",
+	"field.max_length": "Höchstens {limit} Zeichen sind möglich.", "field.max_items": "Höchstens {limit} sind möglich.",
+	"field.file_empty": "Die Datei ist leer.",
 	"field.min_length": "Mindestens {limit} Zeichen sind nötig.", "field.max_value": "Höchstens {limit} ist möglich.",
 	"field.min_value": "Mindestens {limit} ist nötig.", "field.max_digits": "Diese Zahl hat zu viele Stellen.",
 	"field.max_whole_digits": "Diese Zahl ist zu groß.",
@@ -215,6 +217,7 @@ export const words = {
 
 	// -- Pages --
 	"edit": "Bearbeiten", "create": "Anlegen", "saved": "Gespeichert.", "unsaved": "Nicht gespeicherte Änderungen",
+	"discard": "Änderungen verwerfen", "final": "„{name}“ wird endgültig gelöscht.",
 	"deleted": "„{name}“ wurde gelöscht.", "description": "Beschreibung", "shared": "geteilt",
 	"share": "Mit allen in der Organisation teilen", "unshare": "Nicht mehr teilen",
 
@@ -264,6 +267,7 @@ export const words = {
 
 	"imports.title": "Git-Repositorys", "imports.actions": "Aktionen für {name}",
 	"imports.again": "Erneut importieren", "imports.forget": "Mitsamt den Dokumenten entfernen",
+	"imports.forget.title": "Dieses Repository entfernen?",
 	"imports.forgotten": "Der Import und seine Dokumente werden entfernt.", "imports.new": "{count} neu",
 	"imports.changed": "{count} geändert", "imports.unchanged": "{count} unverändert",
 	"imports.removed": "{count} entfernt",
@@ -405,7 +409,7 @@ export const words = {
 	"members.invitedNow": "Einladungslink",
 	"members.link": "Schicken Sie diesen Link der Person, die Sie einladen. Er wurde nicht per E-Mail verschickt und wird nur dieses eine Mal angezeigt.",
 	"members.mailed": "Die Einladung ging per E-Mail an {email}. Hier ist ihr Link, falls die E-Mail nicht ankommt. Er wird nur dieses eine Mal angezeigt.",
-	"members.withdraw": "Zurückziehen",
+	"members.withdraw": "Zurückziehen", "members.search": "Mitglieder durchsuchen",
 
 	"groups.about": "In Gruppen teilen Menschen Assistenten, Bibliotheken und Werkzeuge mit einigen Mitgliedern statt mit allen.",
 	"groups.about.admin": "In Gruppen teilen Menschen Assistenten, Bibliotheken und Werkzeuge mit einigen Mitgliedern statt mit allen. Sie entscheiden, wer darin ist.",
@@ -428,9 +432,10 @@ export const words = {
 	"budgets.scope.organization": "Die Organisation", "budgets.scope.user": "Jede Person",
 	"budgets.scope.key": "Jeden API-Schlüssel", "budgets.scope.assistant": "Jeden Assistenten",
 	"budgets.scope.guest": "Jeden Gast", "budgets.period": "Je", "budgets.period.day": "Tag",
-	"budgets.period.month": "Monat", "budgets.unit": "Einheit", "budgets.unit.money": "Geld",
+	"budgets.period.month": "Monat", "budgets.unit": "Einheit", "budgets.unit.money": "Kosten",
 	"budgets.unit.tokens": "Tokens", "budgets.amount": "Grenze",
-	"budgets.limit": "Grenze: {limit} {unit} je {period}", "budgets.used": "{used} verbraucht, beginnt neu {day}",
+	"budgets.limit.money": "Kostengrenze: {limit} je {period}", "budgets.limit.tokens": "Token-Grenze: {limit} je {period}",
+	"budgets.delete.title": "Dieses Budget löschen?", "budgets.used": "{used} verbraucht, beginnt neu {day}",
 	"budgets.byOperator": "vom Betreiber gesetzt", "budgets.usedLabel": "Verbraucht", "budgets.each": "für jeden einzeln gezählt",
 
 	"webhooks.about": "{platform} ruft diese Adressen auf, wenn Antworten fertig sind, die mit Ihren API-Schlüsseln entstanden.",
@@ -439,7 +444,7 @@ export const words = {
 	"webhooks.secret": "Geheimnis des Webhooks", "webhooks.on": "ein", "webhooks.off": "aus", "webhooks.log": "Protokoll",
 	"webhooks.noLog": "Noch wurde nichts geschickt.", "webhooks.again": "Erneut senden",
 	"webhooks.actions": "Aktionen für {url}", "webhooks.enable": "Einschalten", "webhooks.disable": "Ausschalten",
-	"webhooks.rotate": "Geheimnis erneuern",
+	"webhooks.rotate": "Geheimnis erneuern", "webhooks.delete.title": "Diesen Webhook löschen?",
 
 	"given.about": "Feedback von Menschen in dieser Organisation. Die Antworten selbst bleiben privat.",
 	"given.totals": "Letzte 30 Tage", "given.up": "Gut", "given.down": "Schlecht", "given.all": "Alles Feedback",

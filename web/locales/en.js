@@ -2,7 +2,7 @@
 
 export const words = {
 	"again": "Try again", "back": "Back", "cancel": "Cancel", "close": "Close", "dismiss": "Dismiss",
-	"loading": "Loading…", "save": "Save", "delete": "Delete", "copy": "Copy", "copied": "Copied", "more": "More",
+	"loading": "Loading…", "save": "Save", "delete": "Delete", "copy": "Copy", "copied": "Copied", "copyFailed": "This browser does not allow copying. Select the text and copy it yourself.", "more": "More",
 	"name": "Name", "skip": "Skip to content",
 
 	"notFound.title": "Page not found",
@@ -44,6 +44,7 @@ export const words = {
 	"chat.suggested": "Suggested questions",
 	"chat.greeting": "What would you like to know?", "chat.greeting.named": "Hello {name}. What would you like to know?",
 	"chat.missing.title": "Chat not found", "chat.missing.text": "It was deleted, or it belongs to someone else.",
+	"chat.missing.elsewhere": "Or it is in another of your organizations: switch to it in the account menu.",
 	"chat.failed": "The chat could not be loaded.", "chat.showOlder": "Show earlier messages",
 	"chat.toEnd": "Jump to the latest message", "chat.assistant": "Assistant", "chat.choose": "Choose an assistant", "chat.filter": "Filter assistants",
 	"chat.noAssistants": "You have no assistants yet. Create one, or ask an admin to share one with you.",
@@ -62,7 +63,7 @@ export const words = {
 
 	"message.you": "You said", "message.assistant": "{name} said", "message.someAssistant": "The assistant",
 	"message.edit": "Edit", "message.edit.label": "Edit your message", "message.edit.send": "Send as a new version",
-	"message.copy": "Copy text", "message.regenerate": "Regenerate", "message.why": "Why this answer?",
+	"message.copy": "Copy text", "message.whole": "Show more", "message.less": "Show less", "message.regenerate": "Regenerate", "message.why": "Why this answer?",
 	"message.branch": "Version {place} of {count}", "message.previous": "Previous version", "message.next": "Next version",
 	"message.system": "Instruction", "message.fileGone": "This file is no longer stored",
 
@@ -182,7 +183,8 @@ export const words = {
 	"error.signUpClosed": "You need an invitation to sign up with this email address.",
 	"error.fields": "Check what you entered: {wrong}", "field.required": "Fill in this field.",
 	"field.blank": "Fill in this field.", "field.null": "Fill in this field.", "field.empty": "Choose at least one.",
-	"field.max_length": "At most {limit} characters are possible.",
+	"field.max_length": "At most {limit} characters are possible.", "field.max_items": "At most {limit} are possible.",
+	"field.file_empty": "The file is empty.",
 	"field.min_length": "At least {limit} characters are needed.", "field.max_value": "At most {limit} is possible.",
 	"field.min_value": "At least {limit} is needed.", "field.max_digits": "This number has too many digits.",
 	"field.max_whole_digits": "This number is too large.",
@@ -210,6 +212,7 @@ export const words = {
 
 	// -- Pages --
 	"edit": "Edit", "create": "Create", "saved": "Saved.", "unsaved": "Unsaved changes",
+	"discard": "Discard changes", "final": "“{name}” will be permanently deleted.",
 	"deleted": "“{name}” was deleted.", "description": "Description", "shared": "shared",
 	"share": "Share with everyone in the organization", "unshare": "Stop sharing",
 
@@ -259,6 +262,7 @@ export const words = {
 
 	"imports.title": "Git repositories", "imports.actions": "Actions for {name}",
 	"imports.again": "Import again", "imports.forget": "Remove, with its documents",
+	"imports.forget.title": "Remove this repository?",
 	"imports.forgotten": "The import and its documents are being removed.", "imports.new": "{count} new",
 	"imports.changed": "{count} changed", "imports.unchanged": "{count} unchanged",
 	"imports.removed": "{count} removed",
@@ -400,7 +404,7 @@ export const words = {
 	"members.invitedNow": "Invitation link",
 	"members.link": "Send this link to the person you are inviting. It was not emailed, and it is shown only once.",
 	"members.mailed": "The invitation was emailed to {email}. Here is its link in case the email does not arrive. It is shown only once.",
-	"members.withdraw": "Withdraw",
+	"members.withdraw": "Withdraw", "members.search": "Search members",
 
 	"groups.about": "Groups let people share assistants, libraries and tools with some members instead of everyone.",
 	"groups.about.admin": "Groups let people share assistants, libraries and tools with some members instead of everyone. You decide who is in them.",
@@ -423,9 +427,10 @@ export const words = {
 	"budgets.scope.organization": "The organization", "budgets.scope.user": "Each person",
 	"budgets.scope.key": "Each API key", "budgets.scope.assistant": "Each assistant",
 	"budgets.scope.guest": "Each guest", "budgets.period": "Per", "budgets.period.day": "day",
-	"budgets.period.month": "month", "budgets.unit": "Unit", "budgets.unit.money": "money",
+	"budgets.period.month": "month", "budgets.unit": "Unit", "budgets.unit.money": "cost",
 	"budgets.unit.tokens": "tokens", "budgets.amount": "Limit",
-	"budgets.limit": "limit: {limit} {unit} per {period}", "budgets.used": "{used} used, resets {day}",
+	"budgets.limit.money": "cost limit: {limit} per {period}", "budgets.limit.tokens": "token limit: {limit} per {period}",
+	"budgets.delete.title": "Delete this budget?", "budgets.used": "{used} used, resets {day}",
 	"budgets.byOperator": "set by the operator", "budgets.usedLabel": "Used", "budgets.each": "counted separately for each",
 
 	"webhooks.about": "{platform} calls these addresses when answers made with your API keys finish.",
@@ -434,7 +439,7 @@ export const words = {
 	"webhooks.secret": "Webhook secret", "webhooks.on": "on", "webhooks.off": "off", "webhooks.log": "Log",
 	"webhooks.noLog": "Nothing was sent yet.", "webhooks.again": "Send again",
 	"webhooks.actions": "Actions for {url}", "webhooks.enable": "Enable", "webhooks.disable": "Disable",
-	"webhooks.rotate": "Rotate secret",
+	"webhooks.rotate": "Rotate secret", "webhooks.delete.title": "Delete this webhook?",
 
 	"given.about": "Feedback from people in this organization. The answers themselves stay private.",
 	"given.totals": "Last 30 days", "given.up": "Good", "given.down": "Bad", "given.all": "All feedback",

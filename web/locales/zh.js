@@ -3,7 +3,7 @@
 /** @type {import("../app/i18n.js").Catalogue} */
 export const words = {
 	"again": "重试", "back": "返回", "cancel": "取消", "close": "关闭", "dismiss": "关闭提示", "loading": "正在加载…",
-	"save": "保存", "delete": "删除", "copy": "复制", "copied": "已复制", "more": "更多", "name": "名称", "skip": "跳到内容",
+	"save": "保存", "delete": "删除", "copy": "复制", "copied": "已复制", "copyFailed": "浏览器不允许复制。请选中文字后自行复制。", "more": "更多", "name": "名称", "skip": "跳到内容",
 
 	"notFound.title": "这里什么也没有", "notFound.text": "这个地址不存在，或者它指向的内容已被删除。", "notFound.home": "开始新对话",
 
@@ -33,7 +33,7 @@ export const words = {
 	"chats.live": "正在回答",
 
 	"chat.new": "新对话", "chat.title": "对话", "chat.log": "对话内容", "chat.suggested": "推荐问题", "chat.greeting": "您想了解什么？", "chat.greeting.named": "{name}，您好。您想了解什么？",
-	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.failed": "无法加载此对话。",
+	"chat.missing.title": "此对话不在这里", "chat.missing.text": "它已被删除，或属于其他人。", "chat.missing.elsewhere": "也可能在您的其他组织中：请在账户菜单中切换。", "chat.failed": "无法加载此对话。",
 	"chat.showOlder": "显示更早的消息", "chat.toEnd": "到最新消息", "chat.assistant": "助手", "chat.choose": "选择助手", "chat.filter": "筛选助手",
 	"chat.noAssistants": "还没有您可以使用的助手。请先创建一个，或请管理员共享一个。",
 
@@ -47,7 +47,7 @@ export const words = {
 	"attach.wait": "文件仍在上传。", "attach.retry": "重新上传 {name}",
 
 	"message.you": "您说", "message.assistant": "{name} 说", "message.someAssistant": "助手", "message.edit": "编辑",
-	"message.edit.label": "编辑您的消息", "message.edit.send": "作为新分支发送", "message.copy": "复制文本", "message.regenerate": "重新回答",
+	"message.edit.label": "编辑您的消息", "message.edit.send": "作为新分支发送", "message.copy": "复制文本", "message.whole": "显示更多", "message.less": "收起", "message.regenerate": "重新回答",
 	"message.why": "为何这样回答", "message.branch": "第 {place} 个版本，共 {count} 个", "message.previous": "上一个版本",
 	"message.next": "下一个版本", "message.system": "指令", "message.fileGone": "文件已不再保留",
 
@@ -131,7 +131,7 @@ export const words = {
 	"error.network": "无法连接。网络是否正常？", "error.server": "{platform} 出了问题。请稍后重试。", "error.rateLimited": { other: "请求过多。请在 {count} 秒后重试。" },
 	"error.signUpClosed": "此邮箱没有有效邀请，不能在此注册。",
 	"error.fields": "请检查您填写的内容：{wrong}", "field.required": "请填写此项。", "field.blank": "请填写此项。", "field.null": "请填写此项。",
-	"field.empty": "请至少选择一项。", "field.max_length": "最多 {limit} 个字符。", "field.min_length": "至少需要 {limit} 个字符。",
+	"field.empty": "请至少选择一项。", "field.max_length": "最多 {limit} 个字符。", "field.max_items": "最多 {limit} 项。", "field.file_empty": "文件是空的。", "field.min_length": "至少需要 {limit} 个字符。",
 	"field.max_value": "最大为 {limit}。", "field.min_value": "最小为 {limit}。", "field.max_digits": "数字位数过多。",
 	"field.max_whole_digits": "数字过大。", "field.max_decimal_places": "小数位数过多。", "field.invalid_choice": "请选择其中一项。",
 	"field.unique": "已存在，请换一个。", "field.in_past": "请选择将来的时间。", "field.not_https": "地址必须以 https:// 开头。",
@@ -150,7 +150,7 @@ export const words = {
 	"error.code.no_assistant": "请先选择助手。", "error.code.turn_in_progress": "此对话正在回答另一个问题。",
 
 	// -- Pages --
-	"edit": "编辑", "create": "创建", "saved": "已保存。", "unsaved": "尚未保存", "deleted": "“{name}”已删除。",
+	"edit": "编辑", "create": "创建", "saved": "已保存。", "unsaved": "尚未保存", "discard": "放弃更改", "final": "“{name}”将被永久删除。", "deleted": "“{name}”已删除。",
 	"description": "说明", "shared": "已共享", "share": "与组织中的所有人共享", "unshare": "停止共享",
 
 	"libraries.title": "资料库", "libraries.all": "全部资料库", "libraries.new": "新建资料库",
@@ -184,7 +184,7 @@ export const words = {
 	"stage.ready": "已索引",
 
 	"imports.title": "Git 仓库", "imports.actions": "{name} 的操作", "imports.again": "再次导入",
-	"imports.forget": "移除仓库及其文档", "imports.forgotten": "正在移除。", "imports.new": "新增 {count}",
+	"imports.forget": "移除仓库及其文档", "imports.forget.title": "移除此仓库？", "imports.forgotten": "正在移除。", "imports.new": "新增 {count}",
 	"imports.changed": "更改 {count}", "imports.unchanged": "未变 {count}", "imports.removed": "移除 {count}",
 
 	"document.title": "文档", "document.back": "返回资料库", "document.status": "状态", "document.kind": "类型",
@@ -280,7 +280,7 @@ export const words = {
 	"members.remove": "移除", "members.leave": "退出", "members.remove.text": "{name} 将无法再访问此组织。",
 	"members.invite": "邀请成员", "members.invite.do": "邀请", "members.invited": "邀请", "members.invitedNow": "邀请",
 	"members.link": "请把此链接发给您邀请的人。仅显示这一次，系统没有发送邮件。",
-	"members.mailed": "邀请已发送至 {email}。如未收到邮件，请使用此链接。仅显示这一次。", "members.withdraw": "撤回",
+	"members.mailed": "邀请已发送至 {email}。如未收到邮件，请使用此链接。仅显示这一次。", "members.withdraw": "撤回", "members.search": "搜索成员",
 
 	"groups.about": "助手、资料库和工具可以只与群组共享，而不与所有人共享。",
 	"groups.about.admin": "助手、资料库和工具可以只与群组共享，而不与所有人共享。群组成员由您决定。",
@@ -300,14 +300,14 @@ export const words = {
 	"budgets.scope.key": "每个 API 密钥", "budgets.scope.assistant": "每个助手", "budgets.scope.guest": "每个访客",
 	"budgets.period": "周期", "budgets.period.day": "日", "budgets.period.month": "月", "budgets.unit": "单位",
 	"budgets.unit.money": "费用", "budgets.unit.tokens": "词元", "budgets.amount": "上限",
-	"budgets.limit": "每{period}最多 {limit} {unit}", "budgets.used": "已用 {used}，{day} 重新开始",
+	"budgets.limit.money": "费用上限：每{period} {limit}", "budgets.limit.tokens": "词元上限：每{period} {limit}", "budgets.delete.title": "删除此预算？", "budgets.used": "已用 {used}，{day} 重新开始",
 	"budgets.byOperator": "由运营者设定", "budgets.usedLabel": "已用", "budgets.each": "分别计算",
 
 	"webhooks.about": "告知通过您的 API 密钥发起的回合进展的地址。", "webhooks.none": "没有 Webhook。", "webhooks.new": "新建 Webhook",
 	"webhooks.url": "地址", "webhooks.output": "同时发送回答内容", "webhooks.whole": "适用于所有人的密钥",
 	"webhooks.secret": "Webhook 的密钥", "webhooks.on": "已启用", "webhooks.off": "已停用", "webhooks.log": "日志",
 	"webhooks.noLog": "尚未发送任何内容。", "webhooks.again": "重新发送", "webhooks.actions": "{url} 的操作",
-	"webhooks.enable": "启用", "webhooks.disable": "停用", "webhooks.rotate": "新密钥",
+	"webhooks.enable": "启用", "webhooks.disable": "停用", "webhooks.rotate": "新密钥", "webhooks.delete.title": "删除此 Webhook？",
 
 	"given.about": "组织成员对回答的评价。回答本身只属于他们。", "given.totals": "最近 30 天", "given.up": "好", "given.down": "不好",
 	"given.all": "全部反馈", "given.none": "没有反馈。",

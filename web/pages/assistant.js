@@ -6,8 +6,9 @@ import { loadAssistants } from "../app/assistants.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { navigate } from "../app/router.js";
+import { keep, recall } from "../app/storage.js";
 import { GroupShares } from "../components/group-shares.js";
-import { Choice, complaints, FormDialog, Tick, useForm } from "../components/forms.js";
+import { Choice, FormDialog, Tick, useComplaints, useForm } from "../components/forms.js";
 import { useList, useRow } from "../components/lists.js";
 import { Markdown } from "../components/markdown.js";
 import { attempt, Button, Confirm, copyText, Failure, Field, IconButton, isSending, Menu, note, useTitle, Waiting, wordsOf } from "../components/ui.js";
@@ -26,40 +27,60 @@ export function Page({ params }) {
 	const { row, error, refresh, setRow } = useRow(isNew ? null : `assistants/${params.id}/`);
 	useTitle(row?.name ?? t("assistants.new"));
 	const saved = isNew ? BLANK : row;
-	if (!saved)
-		return html`<main class="page" id="content" tabindex="-1"><h1>${t("assistants.title")}</h1>${error ? html`<${Failure} error=${error} onAgain=${refresh} /><p><a href="/assistants">${t("assistants.all")}</a></p>` : html`<${Waiting} />`}</main>`;
-	return html`<${Editor} key=${params.id} saved=${saved} isNew=${isNew} onSaved=${setRow} />`;
+	return html`<main class="page" id="content" tabindex="-1">
+		${
+			saved
+				? html`<${Editor} key=${params.id} saved=${saved} isNew=${isNew} onSaved=${setRow} />`
+				: html`<h1>${t("assistants.title")}</h1>${error ? html`<${Failure} error=${error} onAgain=${refresh} /><p><a href="/assistants">${t("assistants.all")}</a></p>` : html`<${Waiting} />`}`
+		}
+	</main>`;
 }
 
 /** @param {{ saved: any, isNew: boolean, onSaved: (row: any) => void }} props */
 function Editor({ saved, isNew, onSaved }) {
-	const [given, setGiven] = useState(saved);
+	// What was changed and not saved is there again, whichever way the page was left.
+	const draft = `draft.assistant.${saved.id ?? "new"}`;
+	const [given, setGiven] = useState(() => ({ ...saved, ...recall(draft, {}) }));
+	const saving = useRef(false);
 	const [error, setError] = useState(/** @type {unknown} */ (null));
 	const [isLeaving, setLeaving] = useState(false);
 	const [isSharing, setSharing] = useState(false);
 	const models = useList("models/");
 	const libraries = useList("libraries/?limit=200");
-	const said = complaints(error);
-	const sent = { ...given, suggested_questions: given.suggested_questions.map((/** @type {string} */ each) => each.trim()).filter(Boolean) };
-	const changed = Object.fromEntries(Object.entries(sent).filter(([name, value]) => JSON.stringify(saved[name]) !== JSON.stringify(value)));
+	const said = useComplaints(error);
+	const mayWrite = saved.access !== "use";
+	/** @param {any} given */
+	const changesOf = (given) => {
+		const sent = { ...given, suggested_questions: given.suggested_questions.map((/** @type {string} */ each) => each.trim()).filter(Boolean) };
+		return Object.fromEntries(Object.entries(sent).filter(([name, value]) => JSON.stringify(saved[name]) !== JSON.stringify(value)));
+	};
+	const changed = changesOf(given);
 	const isChanged = Object.keys(changed).length > 0;
+	/** @param {any} fields */
+	const change = (fields) => {
+		const next = { ...given, ...fields };
+		setGiven(next);
+		keep(draft, Object.keys(changesOf(next)).length ? changesOf(next) : null);
+	};
 	useEffect(() => {
 		/** @param {BeforeUnloadEvent} event */
 		const ask = (event) => event.preventDefault();
 		if (isChanged) addEventListener("beforeunload", ask);
 		return () => removeEventListener("beforeunload", ask);
 	}, [isChanged]);
-	const mayWrite = saved.access !== "use";
 	/** @param {string} name */
-	const field = (name) => ({ value: given[name] ?? "", onValue: (/** @type {string} */ value) => setGiven({ ...given, [name]: value }), error: said(name), readonly: !mayWrite });
+	const field = (name) => ({ value: given[name] ?? "", onValue: (/** @type {string} */ value) => change({ [name]: value }), error: said(name), readonly: !mayWrite });
 	/** @param {string} name */
-	const figure = (name) => ({ ...field(name), type: "number", step: "0.1", onValue: (/** @type {string} */ value) => setGiven({ ...given, [name]: value === "" ? null : Number(value) }) });
+	const figure = (name) => ({ ...field(name), type: "number", step: "0.1", onValue: (/** @type {string} */ value) => change({ [name]: value === "" ? null : Number(value) }) });
 	/** @param {string} name @param {boolean} [isTurned] the field says what is off */
-	const tick = (name, isTurned = false) => ({ checked: given[name] !== isTurned, onChecked: (/** @type {boolean} */ value) => setGiven({ ...given, [name]: value !== isTurned }), disabled: !mayWrite });
+	const tick = (name, isTurned = false) => ({ checked: given[name] !== isTurned, onChecked: (/** @type {boolean} */ value) => change({ [name]: value !== isTurned }), disabled: !mayWrite });
 	const save = async () => {
+		if (saving.current) return null;
+		saving.current = true;
 		try {
 			const row = isNew ? await post("assistants/", changed) : isChanged ? await patch(`assistants/${saved.id}/`, changed) : saved;
 			setError(null);
+			keep(draft, null);
 			setGiven(row);
 			onSaved(row);
 			loadAssistants().catch(() => {});
@@ -68,6 +89,8 @@ function Editor({ saved, isNew, onSaved }) {
 			setError(why);
 			announce(wordsOf(why));
 			return null;
+		} finally {
+			saving.current = false;
 		}
 	};
 	/** @param {Event} event */
@@ -78,8 +101,7 @@ function Editor({ saved, isNew, onSaved }) {
 		note(t("saved"));
 		if (isNew) navigate(`/assistants/${row.id}`, { replace: true });
 	};
-	return html`<main class="page" id="content" tabindex="-1">
-		<p class="crumbs"><a href="/assistants">${t("assistants.all")}</a></p>
+	return html`<p class="crumbs"><a href="/assistants">${t("assistants.all")}</a></p>
 		<div class="page-head">
 			<h1 dir="auto">${isNew ? t("assistants.new") : saved.name}</h1>
 			${!isNew && saved.access === "own" && html`<${Menu} label=${t("assistants.actions", { name: saved.name })} items=${[
@@ -97,7 +119,7 @@ function Editor({ saved, isNew, onSaved }) {
 				</fieldset>
 				<fieldset>
 					<legend>${t("assistants.model")}</legend>
-					<${Choice} label=${t("assistants.model")} value=${given.model || "auto"} onValue=${(/** @type {string} */ model) => setGiven({ ...given, model })} disabled=${!mayWrite} options=${[["auto", t("assistants.auto")], ...(models.rows ?? []).filter((each) => each.alias !== "auto").map((each) => [each.alias, each.alias]), ...(given.model && given.model !== "auto" && !models.rows?.some((each) => each.alias === given.model) ? [[given.model, given.model]] : [])]} />
+					<${Choice} label=${t("assistants.model")} value=${given.model || "auto"} onValue=${(/** @type {string} */ model) => change({ model })} disabled=${!mayWrite} options=${[["auto", t("assistants.auto")], ...(models.rows ?? []).filter((each) => each.alias !== "auto").map((each) => [each.alias, each.alias]), ...(given.model && given.model !== "auto" && !models.rows?.some((each) => each.alias === given.model) ? [[given.model, given.model]] : [])]} />
 					<div class="pair">
 						<${Field} label=${t("assistants.temperature")} hint=${t("assistants.sampling.hint")} min="0" max="2" ...${figure("temperature")} />
 						<${Field} label=${t("assistants.topP")} min="0" max="1" ...${figure("top_p")} />
@@ -105,7 +127,7 @@ function Editor({ saved, isNew, onSaved }) {
 				</fieldset>
 				<fieldset>
 					<legend>${t("assistants.knows")}</legend>
-					<${Choice} label=${t("assistants.library")} value=${given.library_id ?? ""} onValue=${(/** @type {string} */ id) => setGiven({ ...given, library_id: id || null })} disabled=${!mayWrite} options=${[["", t("assistants.noLibrary")], ...(libraries.rows ?? []).map((each) => [each.id, each.name])]} />
+					<${Choice} label=${t("assistants.library")} value=${given.library_id ?? ""} onValue=${(/** @type {string} */ id) => change({ library_id: id || null })} disabled=${!mayWrite} options=${[["", t("assistants.noLibrary")], ...(libraries.rows ?? []).map((each) => [each.id, each.name])]} />
 					<${Tick} label=${t("assistants.memory")} hint=${t("assistants.memory.hint")} ...${tick("disable_memory", true)} />
 					<${Tick} label=${t("assistants.web")} ...${tick("disable_web_browsing", true)} />
 					<${Tick} label=${t("assistants.defaultPrompt")} ...${tick("disable_default_prompt", true)} />
@@ -113,11 +135,11 @@ function Editor({ saved, isNew, onSaved }) {
 				<fieldset>
 					<legend>${t("assistants.emptyChat")}</legend>
 					<${Field} as="textarea" rows="2" label=${t("assistants.greeting")} hint=${t("assistants.greeting.hint")} ...${field("greeting")} maxlength="2000" dir="auto" />
-					<${Field} as="textarea" rows="3" label=${t("assistants.suggested")} hint=${t("assistants.suggested.hint")} value=${given.suggested_questions.join("\n")} onValue=${(/** @type {string} */ text) => setGiven({ ...given, suggested_questions: text.split("\n") })} error=${said("suggested_questions")} readonly=${!mayWrite} dir="auto" />
+					<${Field} as="textarea" rows="3" label=${t("assistants.suggested")} hint=${t("assistants.suggested.hint")} value=${given.suggested_questions.join("\n")} onValue=${(/** @type {string} */ text) => change({ suggested_questions: text.split("\n") })} error=${said("suggested_questions")} readonly=${!mayWrite} dir="auto" />
 				</fieldset>
 				<fieldset>
 					<legend>${t("assistants.untrusted")}</legend>
-					<${Choice} label=${t("assistants.untrusted.label")} value=${given.untrusted_calls} onValue=${(/** @type {string} */ value) => setGiven({ ...given, untrusted_calls: value })} disabled=${!mayWrite} options=${["ask", "refuse", "allow"].map((name) => [name, t(/** @type {any} */ (`assistants.untrusted.${name}`))])} />
+					<${Choice} label=${t("assistants.untrusted.label")} value=${given.untrusted_calls} onValue=${(/** @type {string} */ value) => change({ untrusted_calls: value })} disabled=${!mayWrite} options=${["ask", "refuse", "allow"].map((name) => [name, t(/** @type {any} */ (`assistants.untrusted.${name}`))])} />
 				</fieldset>
 				${
 					saved.access === "own" &&
@@ -129,13 +151,13 @@ function Editor({ saved, isNew, onSaved }) {
 							given.public &&
 							html`<${Tick} label=${t("assistants.guestFiles")} ...${tick("guest_files")} />
 								<${Tick} label=${t("assistants.guestMemory")} ...${tick("enable_memory_for_assistant_api")} />
-								<${Field} as="textarea" rows="3" label=${t("assistants.origins")} hint=${t("assistants.origins.hint")} value=${given.public_origins.join("\n")} onValue=${(/** @type {string} */ text) => setGiven({ ...given, public_origins: text.split("\n").map((each) => each.trim()).filter(Boolean) })} error=${said("public_origins")} />`
+								<${Field} as="textarea" rows="3" label=${t("assistants.origins")} hint=${t("assistants.origins.hint")} value=${given.public_origins.join("\n")} onValue=${(/** @type {string} */ text) => change({ public_origins: text.split("\n").map((each) => each.trim()).filter(Boolean) })} error=${said("public_origins")} />`
 						}
 						${saved.public && html`<${Embed} id=${saved.id} />`}
 					</fieldset>`
 				}
-				${Boolean(error) && html`<${Failure} error=${error} />`}
-				${mayWrite && html`<div class="save-bar"><${Button} kind="primary" type="submit" disabled=${!isChanged && !isNew}>${t("save")}<//>${isChanged && html`<span class="dim">${t("unsaved")}</span>`}</div>`}
+				<${Failure} error=${said.rest()} />
+				${mayWrite && html`<div class="save-bar"><${Button} kind="primary" type="submit" disabled=${!isChanged && !isNew}>${t("save")}<//>${isChanged && html`<span class="dim">${t("unsaved")}</span><${Button} kind="quiet" onClick=${() => (change(saved), setError(null), document.getElementById("content")?.focus())}>${t("discard")}<//>`}</div>`}
 			</form>
 			<div>
 				<${TryOut} onSave=${save} isNew=${isNew} id=${saved.id} isChanged=${isChanged} />
@@ -147,8 +169,7 @@ function Editor({ saved, isNew, onSaved }) {
 			isLeaving &&
 			html`<${Confirm} title=${t("assistants.delete.title")} text=${t("assistants.delete.text", { name: saved.name })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(false)}
 				onYes=${() => attempt(async () => (await remove(`assistants/${saved.id}/`), loadAssistants().catch(() => {}), note(t("deleted", { name: saved.name })), navigate("/assistants")))} />`
-		}
-	</main>`;
+		}`;
 }
 
 /** @param {{ id: string }} props */
@@ -178,11 +199,11 @@ function TryOut({ onSave, isNew, id, isChanged }) {
 		const question = words.trim();
 		if (!question || growing !== null) return;
 		setError(null);
+		setGrowing("");
 		const assistant = isChanged ? await onSave() : { id };
-		if (!assistant) return;
+		if (!assistant) return setGrowing(null);
 		setWords("");
 		setSaid((all) => [...all, { role: "human", content: question }]);
-		setGrowing("");
 		stop.current = new AbortController();
 		try {
 			const history = said.map(({ role, content }) => ({ role, content }));
@@ -247,6 +268,7 @@ function BoundTools({ id, mayWrite }) {
 function Scenes({ id, mayWrite }) {
 	const list = useList(`assistants/${id}/scene-prompts/?limit=100`);
 	const [open, setOpen] = useState(/** @type {any} */ (null));
+	const [leaving, setLeaving] = useState(/** @type {any} */ (null));
 	return html`<section class="page-part" aria-labelledby="scenes">
 		<div class="page-part-head"><h2 id="scenes">${t("scenes.title")}</h2>${
 			mayWrite &&
@@ -259,9 +281,14 @@ function Scenes({ id, mayWrite }) {
 		${Boolean(list.rows?.length) && html`<ul class="rows">${list.rows?.map(
 			(scene) => html`<li key=${scene.id} class="list-row"><span class="grow"><strong dir="auto">${scene.label}</strong><span class="dim small" dir="auto">${scene.prompt.slice(0, 120)}</span></span>${
 				mayWrite &&
-				html`<${IconButton} icon="edit" label=${t("scenes.edit", { name: scene.label })} onClick=${() => setOpen(scene)} /><${IconButton} icon="trash" label=${t("scenes.delete", { name: scene.label })} onClick=${() => attempt(async () => (await remove(`assistants/${id}/scene-prompts/${scene.id}/`), note(t("deleted", { name: scene.label })), list.refresh()))} />`
+				html`<${IconButton} icon="edit" label=${t("scenes.edit", { name: scene.label })} onClick=${() => setOpen(scene)} /><${IconButton} icon="trash" label=${t("scenes.delete", { name: scene.label })} onClick=${() => setLeaving(scene)} />`
 			}</li>`,
 		)}</ul>`}
+		${
+			leaving &&
+			html`<${Confirm} title=${t("scenes.delete", { name: leaving.label })} text=${t("final", { name: leaving.label })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(null)}
+				onYes=${() => attempt(async () => (await remove(`assistants/${id}/scene-prompts/${leaving.id}/`), note(t("deleted", { name: leaving.label })), list.refresh()))} />`
+		}
 		${open && html`<${SceneDialog} assistantId=${id} scene=${open} onClose=${() => setOpen(null)} onSaved=${list.refresh} />`}
 	</section>`;
 }

@@ -10,7 +10,7 @@ import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { loadMarkdown } from "../app/markdown.js";
 import { current, navigate } from "../app/router.js";
-import { me } from "../app/session.js";
+import { me, organizations } from "../app/session.js";
 import { addShortcut } from "../app/shortcuts.js";
 import { keep, recall } from "../app/storage.js";
 import { markdown } from "../shared/markdown.js";
@@ -121,7 +121,8 @@ function OldChat({ id, message }) {
 	const [why, setWhy] = useState("");
 	const [isRenamed, setRenamed] = useState(false);
 	const [given, setGiven] = useState(/** @type {import("../components/composer.js").Given | null} */ (null));
-	const around = useMemo(() => ({ conversation, onCite: setPassage, onWhy: setWhy }), [conversation]);
+	const [goal, setGoal] = useState(/** @type {{ messageId: string, top?: number, focus?: string[] } | null} */ (null));
+	const around = useMemo(() => ({ conversation, onCite: setPassage, onWhy: setWhy, onVersion: (/** @type {string} */ messageId, /** @type {{ top: number, focus: string[] }} */ how) => setGoal({ messageId, ...how }) }), [conversation]);
 	const entries = useStable(useComputed(() => entriesOf(conversation.messages.value, conversation.live.value)).value);
 	const draw = useMemo(
 		() => (/** @type {import("../app/entries.js").Entry} */ entry) =>
@@ -133,12 +134,14 @@ function OldChat({ id, message }) {
 		[around],
 	);
 	const isReady = conversation.state.value === "ready";
-	const [isBack, setBack] = useState(false);
 	useEffect(() => {
-		setBack(false);
-		if (message && isReady) attempt(async () => setBack(await conversation.loadBackTo(message)));
+		if (!message || !isReady) return;
+		setGoal({ messageId: message });
+		attempt(() => conversation.loadBackTo(message));
 	}, [message, isReady]);
-	const target = isBack ? entries.find((entry) => (entry.kind === "answer" ? entry.messages.some((/** @type {any} */ each) => each.id === message) : entry.message.id === message))?.key : undefined;
+	const key = entries.find((entry) => (entry.kind === "answer" ? entry.messages : [entry.message]).some((/** @type {any} */ each) => each.id === goal?.messageId))?.key;
+	const target = useRef(/** @type {(import("../components/timeline.js").Target & { goal: any }) | null} */ (null));
+	if (key && target.current?.goal !== goal) target.current = { key, ...goal, goal }; // once, however often it goes and comes
 	const { chat } = conversation;
 	useTitle(chat ? nameOf(chat) : t("chat.title"));
 	useEffect(() => {
@@ -159,7 +162,7 @@ function OldChat({ id, message }) {
 	}, [id]);
 	const state = conversation.state.value;
 	if (state === "missing")
-		return html`<${PlainPage} title=${t("chat.missing.title")} text=${t("chat.missing.text")}><p><a class="button primary" href="/">${t("notFound.home")}</a></p><//>`;
+		return html`<${PlainPage} title=${t("chat.missing.title")} text=${`${t("chat.missing.text")}${organizations.value.length > 1 ? ` ${t("chat.missing.elsewhere")}` : ""}`}><p><a class="button primary" href="/">${t("notFound.home")}</a></p><//>`;
 	const { pending, failure } = conversation;
 	const assistant = assistantOf(chat?.assistant_id);
 	const withdraw = () => {
@@ -175,7 +178,7 @@ function OldChat({ id, message }) {
 		${state === "loading" && html`<div class="timeline-box"><${Waiting} /></div>`}
 		${
 			state === "ready" &&
-			html`<${Timeline} id=${id} target=${target} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
+			html`<${Timeline} id=${id} target=${target.current} entries=${entries} draw=${draw} hasOlder=${conversation.previous.value !== null} onOlder=${() => attempt(() => conversation.loadOlder())}>
 				${pending.value && html`<${Unsent} pending=${pending.value} onAgain=${() => pending.value && conversation.send(pending.value)} onEdit=${withdraw} />`}
 				${failure.value && !conversation.isBusy.value && html`<${TurnFailure} failure=${failure.value} conversation=${conversation} />`}
 			<//>`
@@ -208,7 +211,7 @@ const Unsent = ({ pending, onAgain, onEdit }) => html`<article class="question u
 /** @param {{ failure: NonNullable<import("../app/conversation.js").Conversation["failure"]["value"]>, conversation: import("../app/conversation.js").Conversation }} props */
 const TurnFailure = ({ failure, conversation }) => html`<div class=${failure.code === "cancelled" ? "stopped" : "failure turn"} role=${failure.code === "cancelled" ? undefined : "alert"}>
 	<p>${failure.code === "cancelled" ? t("answer.wasStopped") : codeWords(failure)}</p>
-	${failure.questionId && html`<${Button} kind="quiet" icon="retry" onClick=${() => attempt(() => conversation.regenerate(/** @type {string} */ (failure.questionId)))}>${t("answer.retry")}<//>`}
+	${failure.questionId && html`<${Button} kind="quiet" icon="retry" onClick=${() => attempt(() => conversation.regenerate(/** @type {string} */ (failure.questionId))).then(focusComposer)}>${t("answer.retry")}<//>`}
 </div>`;
 
 /** The entries, those that have not changed being the same objects as before, so that they are not drawn again. @param {import("../app/entries.js").Entry[]} entries */

@@ -41,7 +41,7 @@ function NewLibrary({ onClose }) {
 		onClose();
 		navigate(`/libraries/${made.id}`);
 	});
-	return html`<${FormDialog} title=${t("libraries.new")} form=${form} yes=${t("create")} onClose=${onClose} isSaid=${Boolean(form.said("name"))}>
+	return html`<${FormDialog} title=${t("libraries.new")} form=${form} yes=${t("create")} onClose=${onClose}>
 		<${Field} label=${t("name")} ...${form.field("name")} required maxlength="200" />
 		<${Field} as="textarea" rows="3" label=${t("description")} ...${form.field("description")} />
 	<//>`;

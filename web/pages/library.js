@@ -224,7 +224,7 @@ function AddDialog({ kind, libraryId, onClose, onAdded }) {
 		onAdded();
 		onClose();
 	});
-	return html`<${FormDialog} title=${t(/** @type {any} */ (`add.${kind}`))} form=${form} yes=${t("add.do")} onClose=${onClose} class="" isSaid=${fields.some(([name]) => form.said(String(name)))}>
+	return html`<${FormDialog} title=${t(/** @type {any} */ (`add.${kind}`))} form=${form} yes=${t("add.do")} onClose=${onClose} class="">
 		${fields.map(
 			([name, words, type, isNeeded]) => html`<${Field}
 				key=${name}
@@ -282,6 +282,7 @@ function DocumentRow({ document, mayWrite, onChanged }) {
 /** @param {{ repository: any, mayWrite: boolean, onChanged: () => void }} props */
 function ImportRow({ repository, mayWrite, onChanged }) {
 	const { progress } = repository;
+	const [isLeaving, setLeaving] = useState(false);
 	const told = ["new", "changed", "unchanged", "removed"].filter((name) => progress[name]).map((name) => t(/** @type {any} */ (`imports.${name}`), { count: progress[name] }));
 	const isPending = repository.status === "queued" || repository.status === "running";
 	return html`<li class=${`list-row ${repository.status}`}>
@@ -294,8 +295,13 @@ function ImportRow({ repository, mayWrite, onChanged }) {
 			mayWrite &&
 			html`<${Menu} label=${t("imports.actions", { name: repository.git_url })} items=${[
 				isPending ? { label: t("ledger.cancel"), icon: "stop", onSelect: () => attempt(async () => (await post(`imports/${repository.id}/cancel/`), onChanged())) } : { label: t("imports.again"), icon: "retry", onSelect: () => attempt(async () => (await post(`libraries/${repository.library_id}/import/`, { git_url: repository.git_url, ref: repository.ref }), note(t("add.importing")), onChanged())) },
-				{ label: t("imports.forget"), icon: "trash", isDangerous: true, onSelect: () => attempt(async () => (await remove(`imports/${repository.id}/`), note(t("imports.forgotten")), onChanged())) },
+				{ label: t("imports.forget"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(true) },
 			]} />`
+		}
+		${
+			isLeaving &&
+			html`<${Confirm} title=${t("imports.forget.title")} text=${t("libraries.delete.text", { name: repository.git_url })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(false)}
+				onYes=${() => attempt(async () => (await remove(`imports/${repository.id}/`), note(t("imports.forgotten")), onChanged()))} />`
 		}
 	</li>`;
 }

@@ -68,7 +68,7 @@ function Edit({ memory, onClose, onSaved }) {
 		onSaved();
 		onClose();
 	});
-	return html`<${FormDialog} title=${t(memory.id ? "memories.edit" : "memories.new")} form=${form} yes=${t("save")} onClose=${onClose} isSaid=${Boolean(form.said("content"))}>
+	return html`<${FormDialog} title=${t(memory.id ? "memories.edit" : "memories.new")} form=${form} yes=${t("save")} onClose=${onClose}>
 		<${Field} as="textarea" rows="4" label=${t("memories.fact")} hint=${t("memories.fact.hint")} ...${form.field("content")} required dir="auto" />
 	<//>`;
 }
@@ -81,6 +81,6 @@ function Sources({ memory, onClose }) {
 		<p dir="auto"><strong>${memory.content}</strong></p>
 		${!found && html`<${Waiting} />`}
 		${found && !found.length && html`<p class="dim">${t("memories.noSources")}</p>`}
-		${found?.map((each) => html`<blockquote key=${each.message.id} class="found" dir="auto"><p>${each.message.content}</p><p class="small"><a href=${`/chats/${each.chat.id}`} onClick=${onClose}>${each.chat.name || t("chats.unnamed")}</a> <span class="dim">${date(each.message.created_at)}</span></p></blockquote>`)}
+		${found?.map((each) => html`<blockquote key=${each.message.id} class="found" dir="auto"><p>${each.message.content}</p><p class="small"><a href=${`/chats/${each.chat.id}?message=${each.message.id}`} onClick=${onClose}>${each.chat.name || t("chats.unnamed")}</a> <span class="dim">${date(each.message.created_at)}</span></p></blockquote>`)}
 	<//>`;
 }

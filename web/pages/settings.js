@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { patch, post, remove, send } from "../app/api.js";
 import { html } from "../app/html.js";
-import { date, number, t, time } from "../app/i18n.js";
+import { date, money, number, t, time } from "../app/i18n.js";
 import { isAdmin, load, me } from "../app/session.js";
 import { Choice, FormDialog, Tick, useForm } from "../components/forms.js";
 import { Listed, useEvery, useList, useRow } from "../components/lists.js";
@@ -135,28 +135,30 @@ function Organization() {
 		${made.failure}`;
 }
 
+const FEW_MEMBERS = 15;
+const MOST_MEMBERS = 100;
+
 function Members() {
 	const organization = me.value?.organization;
-	const list = useList(organization ? `organizations/${organization.id}/members/?limit=100` : null);
+	const list = useList(organization ? `organizations/${organization.id}/members/?limit=200` : null, Infinity);
+	const [words, setWords] = useState("");
+	const [most, setMost] = useState(MOST_MEMBERS);
+	const found = (list.rows ?? []).filter((each) => `${each.name} ${each.email}`.toLowerCase().includes(words.trim().toLowerCase()));
 	const may = isAdmin();
-	const invitations = useList(organization && may ? `organizations/${organization.id}/invitations/?limit=100` : null);
-	const [issued, setIssued] = useState(/** @type {{ link: string, mailedTo: string } | null} */ (null));
 	const [leaving, setLeaving] = useState(/** @type {any} */ (null));
 	const at = `organizations/${organization?.id}/`;
-	const form = useForm({ email: "", role: "member" }, async (given) => {
-		const made = await post(`${at}invitations/`, given);
-		form.setGiven({ email: "", role: "member" });
-		invitations.refresh();
-		setIssued({ link: `${location.origin}/invitation/${made.token}`, mailedTo: made.is_mailed ? made.email : "" });
-	});
 	/** @type {[string, string][]} */
 	const roles = ["owner", "admin", "member"].map((role) => [role, t(/** @type {any} */ (`role.${role}`))]);
 	/** @param {any} member @param {string} role */
 	const change = (member, role) => attempt(async () => (await patch(`${at}members/${member.id}/`, { role }), note(t("saved")))).then(list.refresh);
 	if (organization?.personal) return html`<p class="dim">${t("members.personal")} <a href="/settings/organization">${t("organization.new")}</a></p>`;
-	return html`<${Listed} list=${list} empty="">
+	return html`${may && html`<${Invite} at=${at} roles=${roles} />`}
+		<h3 class="page-part">${list.rows && t("groups.members", { count: list.rows.length })}</h3>
+		${(list.rows?.length ?? 0) > FEW_MEMBERS && html`<div class="narrow-form"><${Field} label=${t("members.search")} type="search" value=${words} onValue=${setWords} /></div>`}
+		<${Listed} list=${list} empty="">
+			${!found.length && html`<p class="dim nothing">${t("chats.nothingFound")}</p>`}
 			<ul class="rows">
-				${list.rows?.map(
+				${found.slice(0, most).map(
 					(member) => html`<li key=${member.id} class="list-row">
 						<span class="grow"><strong dir="auto">${member.name || member.email}</strong>${member.name && html`<span class="dim small">${member.email}</span>`}</span>
 						${may ? html`<select class="plain-select" aria-label=${t("members.roleOf", { name: member.email })} value=${member.role} onChange=${(/** @type {any} */ event) => change(member, event.currentTarget.value)}>${roles.map(([role, words]) => html`<option key=${role} value=${role} selected=${role === member.role}>${words}</option>`)}</select>` : html`<span class="dim">${t(/** @type {any} */ (`role.${member.role}`))}</span>`}
@@ -164,24 +166,36 @@ function Members() {
 					</li>`,
 				)}
 			</ul>
+			${found.length > most && html`<p class="more-rows"><${Button} onClick=${() => setMost(most + MOST_MEMBERS)}>${t("more")}<//></p>`}
 		<//>
-		${
-			may &&
-			html`<h3 class="page-part">${t("members.invite")}</h3>
-				<form class="inline-form" onSubmit=${form.onSubmit}>
-					<${Field} label=${t("signIn.email")} type="email" ...${form.field("email")} required autocomplete="off" />
-					<${Choice} label=${t("members.role")} value=${form.given.role} onValue=${form.set("role")} options=${roles} />
-					<${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("members.invite.do")}<//>
-				</form>
-				${form.failure}
-				${Boolean(invitations.rows?.length) && html`<h3 class="page-part">${t("members.invited")}</h3><ul class="rows">${invitations.rows?.map((each) => html`<li key=${each.id} class="list-row"><span class="grow"><strong>${each.email}</strong><span class="dim small">${t(/** @type {any} */ (`role.${each.role}`))} · ${t("keys.until", { day: date(each.expires_at) })}</span></span><${Button} onClick=${() => attempt(async () => (await remove(`${at}invitations/${each.id}/`), invitations.refresh()))} aria-label=${`${t("members.withdraw")}: ${each.email}`}>${t("members.withdraw")}<//></li>`)}</ul>`}`
-		}
-		${issued && html`<${Secret} title=${t("members.invitedNow")} text=${issued.mailedTo ? t("members.mailed", { email: issued.mailedTo }) : t("members.link")} secret=${issued.link} onClose=${() => setIssued(null)} />`}
 		${leaving && html`<${Confirm} title=${t("members.remove")} text=${t("members.remove.text", { name: leaving.email })} yes=${t(leaving.user_id === me.value?.id ? "members.leave" : "members.remove")} isDangerous=${true} onClose=${() => setLeaving(null)} onYes=${() => attempt(async () => (await remove(`${at}members/${leaving.id}/`), leaving.user_id === me.value?.id ? await load() : await list.refresh()))} />`}`;
+}
+
+/** Invite people, and see who is invited. @param {{ at: string, roles: [string, string][] }} props `at`: the organization's address */
+function Invite({ at, roles }) {
+	const invitations = useList(`${at}invitations/?limit=100`);
+	const [issued, setIssued] = useState(/** @type {{ link: string, mailedTo: string } | null} */ (null));
+	const form = useForm({ email: "", role: "member" }, async (given) => {
+		const made = await post(`${at}invitations/`, given);
+		form.setGiven({ email: "", role: "member" });
+		invitations.refresh();
+		setIssued({ link: `${location.origin}/invitation/${made.token}`, mailedTo: made.is_mailed ? made.email : "" });
+	});
+	return html`<h3 class="page-part">${t("members.invite")}</h3>
+		<form class="inline-form" onSubmit=${form.onSubmit}>
+			<${Field} label=${t("signIn.email")} type="email" ...${form.field("email")} required autocomplete="off" />
+			<${Choice} label=${t("members.role")} value=${form.given.role} onValue=${form.set("role")} options=${roles} />
+			<${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("members.invite.do")}<//>
+		</form>
+		${form.failure}
+		${Boolean(invitations.rows?.length) && html`<h3 class="page-part">${t("members.invited")}</h3><ul class="rows">${invitations.rows?.map((each) => html`<li key=${each.id} class="list-row"><span class="grow"><strong>${each.email}</strong><span class="dim small">${t(/** @type {any} */ (`role.${each.role}`))} · ${t("keys.until", { day: date(each.expires_at) })}</span></span><${Button} onClick=${() => attempt(async () => (await remove(`${at}invitations/${each.id}/`), invitations.refresh()))} aria-label=${`${t("members.withdraw")}: ${each.email}`}>${t("members.withdraw")}<//></li>`)}</ul>`}
+		${issued && html`<${Secret} title=${t("members.invitedNow")} text=${issued.mailedTo ? t("members.mailed", { email: issued.mailedTo }) : t("members.link")} secret=${issued.link} onClose=${() => setIssued(null)} />`}`;
 }
 
 function Budgets() {
 	const list = useList("budgets/?limit=100");
+	const [open, setOpen] = useState(/** @type {{ budget: any, as: "edit" | "delete" } | null} */ (null));
+	const close = () => setOpen(null);
 	const form = useForm({ scope: "organization", period: "month", unit: "money", limit: "" }, async (given) => {
 		await post("budgets/", given);
 		form.setGiven({ ...given, limit: "" });
@@ -191,16 +205,23 @@ function Budgets() {
 	/** @param {string} kind @param {string[]} names @returns {[string, string][]} */
 	const options = (kind, names) => names.map((name) => [name, t(/** @type {any} */ (`budgets.${kind}.${name}`))]);
 	/** @param {any} budget @param {string} value */
-	const amount = (budget, value) => number(Number(value), { maximumFractionDigits: budget.unit === "money" ? 4 : 0 });
+	const amount = (budget, value) => (budget.unit === "money" ? money(Number(value)) : number(Number(value), { maximumFractionDigits: 0 }));
+	/** @param {any} budget */
+	const nameOf = (budget) => `${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}${budget.subject ? ` · ${budget.subject.slice(0, 8)}` : ""}`;
+	/** @param {any} budget */
+	const limitOf = (budget) => t(/** @type {any} */ (`budgets.limit.${budget.unit}`), { limit: amount(budget, budget.limit), period: t(/** @type {any} */ (`budgets.period.${budget.period}`)) });
 	return html`<p class="dim">${t("budgets.about")}</p>
 		<${Listed} list=${list} empty=${t("budgets.none")}>
 			<ul class="rows">
 				${list.rows?.map(
 					(budget) => html`<li key=${budget.id} class="list-row">
-						<span class="grow"><strong>${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}${budget.subject && ` · ${budget.subject.slice(0, 8)}`}</strong>
-							<span class="dim small">${t("budgets.limit", { limit: amount(budget, budget.limit), unit: t(/** @type {any} */ (`budgets.unit.${budget.unit}`)), period: t(/** @type {any} */ (`budgets.period.${budget.period}`)) })}${budget.used !== null ? ` · ${t("budgets.used", { used: amount(budget, budget.used), day: time(budget.resets_at) })}` : ` · ${t("budgets.each")}`}</span>
+						<span class="grow"><strong>${nameOf(budget)}</strong>
+							<span class="dim small">${limitOf(budget)}${budget.used !== null ? ` · ${t("budgets.used", { used: amount(budget, budget.used), day: time(budget.resets_at) })}` : ` · ${t("budgets.each")}`}</span>
 							${budget.used !== null && html`<meter min="0" max=${Number(budget.limit) || 1} value=${Number(budget.used)} high=${Number(budget.limit) * 0.85} aria-label=${t("budgets.usedLabel")}></meter>`}</span>
-						${budget.by_operator ? html`<span class="dim small">${t("budgets.byOperator")}</span>` : html`<${Button} onClick=${() => attempt(async () => (await remove(`budgets/${budget.id}/`), list.refresh()))} aria-label=${`${t("delete")}: ${t(/** @type {any} */ (`budgets.scope.${budget.scope}`))}`}>${t("delete")}<//>`}
+						${budget.by_operator ? html`<span class="dim small">${t("budgets.byOperator")}</span>` : html`<${Menu} label=${t("ledger.actions", { name: nameOf(budget) })} items=${[
+							{ label: t("edit"), icon: "edit", onSelect: () => setOpen({ budget, as: "edit" }) },
+							{ label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setOpen({ budget, as: "delete" }) },
+						]} />`}
 					</li>`,
 				)}
 			</ul>
@@ -215,13 +236,29 @@ function Budgets() {
 			</div>
 			${form.failure}
 			<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
-		</form>`;
+		</form>
+		${open?.as === "edit" && html`<${EditBudget} budget=${open.budget} name=${nameOf(open.budget)} onClose=${close} onSaved=${list.refresh} />`}
+		${open?.as === "delete" && html`<${Confirm} title=${t("budgets.delete.title")} text=${`${nameOf(open.budget)}: ${limitOf(open.budget)}`} yes=${t("delete")} isDangerous=${true} onClose=${close} onYes=${() => attempt(async () => (await remove(`budgets/${open.budget.id}/`), list.refresh()))} />`}`;
+}
+
+/** @param {{ budget: any, name: string, onClose: () => void, onSaved: () => void }} props */
+function EditBudget({ budget, name, onClose, onSaved }) {
+	const form = useForm({ limit: String(Number(budget.limit)) }, async (given) => {
+		await patch(`budgets/${budget.id}/`, given);
+		onSaved();
+		onClose();
+		note(t("saved"));
+	});
+	return html`<${FormDialog} title=${name} form=${form} yes=${t("save")} onClose=${onClose}>
+		<${Field} label=${t("budgets.amount")} type="number" min="0" step="any" ...${form.field("limit")} required />
+	<//>`;
 }
 
 function Webhooks() {
 	const list = useList("webhooks/?limit=100");
 	const [issued, setIssued] = useState("");
 	const [log, setLog] = useState(/** @type {any} */ (null));
+	const [leaving, setLeaving] = useState(/** @type {any} */ (null));
 	const form = useForm({ url: "", include_output: false, whole_organization: false }, async (given) => {
 		const made = await post("webhooks/", given);
 		form.setGiven({ url: "", include_output: false, whole_organization: false });
@@ -238,7 +275,7 @@ function Webhooks() {
 						<${Menu} label=${t("webhooks.actions", { url: webhook.url })} items=${[
 							{ label: t(webhook.enabled ? "webhooks.disable" : "webhooks.enable"), icon: webhook.enabled ? "stop" : "check", onSelect: () => attempt(async () => (await patch(`webhooks/${webhook.id}/`, { enabled: !webhook.enabled }), list.refresh())) },
 							{ label: t("webhooks.rotate"), icon: "retry", onSelect: () => attempt(async () => setIssued((await post(`webhooks/${webhook.id}/rotate/`)).secret)) },
-							{ label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => attempt(async () => (await remove(`webhooks/${webhook.id}/`), list.refresh())) },
+							{ label: t("delete"), icon: "trash", isDangerous: true, onSelect: () => setLeaving(webhook) },
 						]} />
 					</li>`,
 				)}
@@ -253,6 +290,7 @@ function Webhooks() {
 			<div><${Button} kind="primary" type="submit" isBusy=${form.isBusy}>${t("create")}<//></div>
 		</form>
 		${issued && html`<${Secret} title=${t("webhooks.secret")} text=${t("settings.once")} secret=${issued} onClose=${() => setIssued("")} />`}
+		${leaving && html`<${Confirm} title=${t("webhooks.delete.title")} text=${t("final", { name: leaving.url })} yes=${t("delete")} isDangerous=${true} onClose=${() => setLeaving(null)} onYes=${() => attempt(async () => (await remove(`webhooks/${leaving.id}/`), list.refresh()))} />`}
 		${log && html`<${Deliveries} webhook=${log} onClose=${() => setLog(null)} />`}`;
 }
 

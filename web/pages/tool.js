@@ -68,7 +68,7 @@ export function Page({ params }) {
 				<div class="wide-table" tabindex="0" role="group" aria-labelledby="calls">
 					<table class="plain">
 						<thead><tr><th scope="col">${t("tools.when")}</th><th scope="col">${t("tools.function")}</th><th scope="col">${t("tools.outcome")}</th><th scope="col" class="align-right">${t("tools.took")}</th></tr></thead>
-						<tbody>${calls.rows?.map((call) => html`<tr key=${call.id}><td>${time(call.created_at)}</td><td><code>${call.function}</code>${call.is_test ? ` · ${t("tools.isTest")}` : ""}</td><td>${call.outcome}${call.http_status ? ` · HTTP ${call.http_status}` : ""}${call.detail && html`<br /><span class="error">${call.detail}</span>`}</td><td class="align-right">${duration(call.latency_ms)}</td></tr>`)}</tbody>
+						<tbody>${calls.rows?.map((call) => html`<tr key=${call.id}><td>${time(call.created_at)}</td><td><code>${call.function}</code>${call.is_test ? ` · ${t("tools.isTest")}` : ""}</td><td>${t(/** @type {any} */ (`tools.outcome.${call.outcome}`))}${call.http_status ? ` · HTTP ${call.http_status}` : ""}${call.detail && html`<br /><span class="error">${call.detail}</span>`}</td><td class="align-right">${duration(call.latency_ms)}</td></tr>`)}</tbody>
 					</table>
 				</div>
 			<//>

@@ -1,8 +1,9 @@
 /* What was used, day by day: tokens, calls and cost, by model, assistant, key or person. */
 import { useEffect, useState } from "preact/hooks";
-import { assistantOf, areLoaded, loadAssistants } from "../app/assistants.js";
+import { areLoaded, assistants, loadAssistants } from "../app/assistants.js";
+import { config } from "../app/config.js";
 import { html } from "../app/html.js";
-import { date, number, t } from "../app/i18n.js";
+import { date, money, number, t } from "../app/i18n.js";
 import { isAdmin, me } from "../app/session.js";
 import { BarChart, COLOURS } from "../components/chart.js";
 import { Choice } from "../components/forms.js";
@@ -23,8 +24,9 @@ export function Page() {
 	const [by, setBy] = useState(/** @type {keyof typeof FIELDS} */ ("model"));
 	const [measure, setMeasure] = useState("tokens");
 	const { row: answer, error, refresh } = useRow(`usage/?group_by=day,${by}&from=${from}&to=${to}`);
-	const keys = useList("api-keys/?limit=200");
-	const members = useList(isAdmin() && me.value?.organization ? `organizations/${me.value.organization.id}/members/?limit=200` : null);
+	// All of them: whoever is in none of these lists is deleted.
+	const keys = useList(by === "key" ? "api-keys/?limit=200" : null, Infinity);
+	const members = useList(by === "user" && isAdmin() ? `organizations/${me.value?.organization.id}/members/?limit=200` : null, Infinity);
 	useEffect(() => {
 		if (by === "assistant" && !areLoaded.value) attempt(loadAssistants);
 	}, [by]);
@@ -34,7 +36,9 @@ export function Page() {
 		if (by === "model") return id || t("usage.none");
 		if (by === "kind") return id;
 		if (!id) return t("usage.none");
-		const found = by === "assistant" ? assistantOf(id) : by === "key" ? keys.rows?.find((each) => each.id === id) : members.rows?.find((each) => each.user_id === id);
+		const all = by === "assistant" ? (areLoaded.value ? assistants.value : null) : by === "key" ? keys.rows : members.rows;
+		if (!all) return "…";
+		const found = all.find((/** @type {any} */ each) => (by === "user" ? each.user_id : each.id) === id);
 		return found ? found.name || found.email : t("usage.gone", { id: id.slice(0, 8) });
 	};
 	/** @type {any[]} */
@@ -81,7 +85,7 @@ export function Page() {
 		${
 			answer &&
 			html`<dl class="totals">
-				${[["usage.tokens", number(total(MEASURES.tokens))], ["usage.calls", number(total(MEASURES.calls))], ["usage.cost", number(total(MEASURES.cost), { maximumFractionDigits: 4 })]].map(([name, sum]) => html`<div key=${name}><dt>${t(/** @type {any} */ (name))}</dt><dd>${sum}</dd></div>`)}
+				${[["usage.tokens", number(total(MEASURES.tokens))], ["usage.calls", number(total(MEASURES.calls))], ["usage.cost", money(total(MEASURES.cost))]].map(([name, sum]) => html`<div key=${name}><dt>${t(/** @type {any} */ (name))}</dt><dd>${sum}</dd></div>`)}
 			</dl>`
 		}
 		${answer && !rows.length && html`<p class="dim nothing">${t("usage.nothing")}</p>`}
@@ -94,7 +98,7 @@ export function Page() {
 					<p><a href=${`/api/v1/usage/export/?group_by=day,${by}&from=${from}&to=${to}`} download>${t("usage.export")}</a></p>
 					<div class="wide-table" tabindex="0" role="region" aria-labelledby="figures">
 						<table class="plain">
-							<thead><tr><th scope="col">${t("usage.day")}</th><th scope="col">${t(/** @type {any} */ (`usage.by.${by}`))}</th><th scope="col" class="align-right">${t("usage.calls")}</th><th scope="col" class="align-right">${t("usage.prompt")}</th><th scope="col" class="align-right">${t("usage.completion")}</th><th scope="col" class="align-right">${t("usage.cost")}</th></tr></thead>
+							<thead><tr><th scope="col">${t("usage.day")}</th><th scope="col">${t(/** @type {any} */ (`usage.by.${by}`))}</th><th scope="col" class="align-right">${t("usage.calls")}</th><th scope="col" class="align-right">${t("usage.prompt")}</th><th scope="col" class="align-right">${t("usage.completion")}</th><th scope="col" class="align-right">${t("usage.cost")} (${config.currency})</th></tr></thead>
 							<tbody>${rows.map((row, i) => html`<tr key=${i}><td>${date(`${row.day}T12:00:00Z`)}</td><td dir="auto">${nameOf(row)}</td><td class="align-right">${number(row.calls)}</td><td class="align-right">${number(row.prompt_tokens)}</td><td class="align-right">${number(row.completion_tokens)}</td><td class="align-right">${number(Number(row.cost), { maximumFractionDigits: 6 })}</td></tr>`)}</tbody>
 						</table>
 					</div>

@@ -216,7 +216,7 @@ pre{background:var(--soft);border-radius:8px;padding:10px 12px;overflow-x:auto}
 pre code{padding:0;white-space:pre}
 blockquote{border-left:3px solid var(--line);padding-left:12px;color:var(--dim)}
 .table{overflow-x:auto;margin:0 0 10px}
-table{border-collapse:collapse}
+table{border-collapse:collapse;font:inherit;color:inherit}
 th,td{border:1px solid var(--line);padding:4px 9px;text-align:start;vertical-align:top;overflow-wrap:normal}
 hr{border:0;border-top:1px solid var(--line)}
 .thoughts{margin:0 0 10px;font-size:13px;color:var(--dim)}
@@ -238,6 +238,7 @@ textarea:focus-visible{outline-width:2px;outline-offset:-1px}
 footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (max-width:480px){.open{inset:0}dialog{position:fixed;inset:0;width:100%;height:100%;border:0;border-radius:0}}
+@media (pointer:coarse){textarea{font-size:16px}}
 @media (prefers-reduced-motion:reduce){.dots::before{animation:none}}
 `;
 
@@ -245,6 +246,7 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		let turn = null; // {id, state, place} of the answer under way
 		let restored = null; // a promise: what was said before is shown
 		let files = []; // uploaded, and not sent yet
+		let wasAtEnd = true; // of the log: whoever reads there goes on so, also above a keyboard that comes
 
 		const launcher = button("chat", words.open(card.name), () => open(), { "aria-expanded": "false" });
 		const log = el("div", { className: "log", role: "log", "aria-live": "off", "aria-label": words.log, tabIndex: 0 });
@@ -281,7 +283,8 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			if (isAsked && matchMedia("(max-width: 480px)").matches) panel.showModal();
 			else panel.show();
 			restored ??= restore();
-			if (isAsked) input.focus();
+			// A drawn keyboard would cover what is suggested.
+			if (isAsked) (matchMedia("(pointer:coarse)").matches ? log : input).focus();
 			else document.activeElement.blur();
 		}
 
@@ -485,14 +488,13 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		function draw({ state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver }) {
 			if (turn) turn.isDrawn = true;
-			const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
 			const under = Object.keys({ ...text, ...reasoning }).sort((a, b) => a - b);
 			const steps = under.map((step) => said("", thoughts(reasoning[step], step, unfolded), text[step] ? markdown(text[step]) : null));
 			const isThinking = under.some((step) => !text[step]);
 			const waiting = isLost ? words.lost : tool ? words.tool(tool) : isThinking ? words.thinking : steps.length ? "" : words.answering;
 			const note = waiting && !isOver ? [el("p", { className: "note dots" }, waiting)] : [];
 			place.replaceChildren(...messages.flatMap((message) => shownMessage(message, unfolded)), ...steps, ...note);
-			if (isAtEnd) toEnd();
+			if (wasAtEnd) toEnd();
 		}
 
 		function shownMessage({ id, role, content, reasoning, citations, file, feedback }, unfolded = new Set()) {
@@ -569,6 +571,11 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 		function toEnd() {
 			log.scrollTop = log.scrollHeight;
 		}
+
+		log.onscroll = () => {
+			wasAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+		};
+		new ResizeObserver(() => wasAtEnd && toEnd()).observe(log);
 
 		const host = el("div", { id: "amber-widget" });
 		const shadow = host.attachShadow({ mode: "open" });

@@ -134,3 +134,22 @@ def test_a_file_that_is_refused_says_why_and_can_be_tried_again(visit, person):
     here.page.unroute("**/files/")
     here.button("Retry uploading later.txt").click()
     here.page.locator(".attachments .bad").wait_for(state="detached")
+
+
+def test_files_wait_for_whoever_comes_back_to_the_chat(visit, person, tmp_path):
+    one, _ = (person.import_chat(name, "Hi", "Hello") for name in ("Files here", "No files"))
+    for number in range(20):
+        (tmp_path / f"page-{number}.md").write_text(f"Page {number}.")
+    here = visit(viewport={"width": 390, "height": 640})
+    here.open_chat(one)
+    files = here.page.locator(".composer input[type=file]")
+    files.set_input_files(sorted(tmp_path.iterdir()))
+    expect(here.page.locator(".attachments li")).to_have_count(20)
+    expect(here.page.locator(".attachments progress")).to_have_count(0)
+    expect(here.button("Send")).to_be_in_viewport()
+    here.is_accessible()
+    here.button("Open the sidebar").click()
+    here.link("No files").click()
+    expect(here.page.locator(".attachments li")).to_have_count(0)
+    here.page.go_back()
+    expect(here.page.locator(".attachments li")).to_have_count(20)

@@ -69,3 +69,18 @@ def test_nothing_is_found_and_escape_changes_nothing(visit, crowded):
     chosen.click()
     here.page.get_by_role("option", name="Assistant 07").click()
     here.button("Assistant: Assistant 07").wait_for()
+
+
+def test_the_way_back_leads_to_where_the_list_was_left(visit, person):
+    for number in range(12):
+        person.assistant(f"Listed {number}")
+    here = visit(viewport={"width": 390, "height": 640}).open("/assistants")
+    here.page.locator(".card").nth(11).scroll_into_view_if_needed()
+    top = here.page.locator("main").evaluate("(main) => main.scrollTop")
+    assert top > 500
+    here.page.locator(".card").nth(11).get_by_role("link", name="Edit").click()
+    here.page.get_by_label("Prompt", exact=True).wait_for()
+    here.page.go_back()
+    here.page.wait_for_function(
+        "(top) => document.querySelector('main').scrollTop === top", arg=top
+    )

@@ -30,9 +30,10 @@ def test_somebody_makes_a_library_and_adds_a_text(visit, person):
     here.sees("Documents that assistants search and cite")
     here.is_accessible()
     here.button("New library").click()
-    here.dialog.get_by_label("Name").fill("House rules")
+    expect(here.dialog.get_by_label("Name")).to_be_focused()
+    here.page.keyboard.type("House rules")
     here.is_accessible()
-    here.button("Create").click()
+    here.button("Create").dblclick()
     here.page.get_by_role("heading", name="House rules").wait_for()
     here.sees("No documents here yet.")
     here.is_accessible()
@@ -43,6 +44,16 @@ def test_somebody_makes_a_library_and_adds_a_text(visit, person):
     here.button("Add").click()
     row = here.page.locator(".list-row", has_text="Quiet hours")
     row.locator(".state.ready").wait_for()
+    named = [each for each in person.get("libraries/")["results"] if each["name"] == "House rules"]
+    assert len(named) == 1
+
+
+def test_an_empty_file_is_called_so(visit, library, tmp_path):
+    (tmp_path / "nothing.md").touch()
+    here = visit().open(f"/libraries/{library}")
+    files = here.page.locator("input[type=file]:not([webkitdirectory])")
+    files.set_input_files([tmp_path / "nothing.md"])
+    expect(here.page.locator(".list-row .error")).to_have_text("The file is empty.")
 
 
 def test_fifty_files_are_uploaded_and_followed_to_their_end(visit, person, library, tmp_path):

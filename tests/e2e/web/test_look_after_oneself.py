@@ -118,6 +118,8 @@ def test_usage_is_a_chart_with_its_figures(visit, person, organization):
     chart.wait_for()
     assert chart.locator("rect").count() >= 1
     assert here.page.locator("table tbody tr").count() >= 1
+    here.sees("Cost (USD)")
+    here.page.locator(".totals").get_by_text("0\u00a0USD").wait_for()
     here.is_accessible()
     for by in ("assistant", "key", "kind", "user"):
         here.page.get_by_label("Group by").select_option(by)
@@ -186,14 +188,40 @@ def test_somebody_is_invited_by_a_link_and_the_invitation_withdrawn(visit, perso
     assert not person.get(f"organizations/{organization}/invitations/")["results"]
 
 
+def test_one_of_many_members_is_found(visit, person, organization):
+    (own,) = person.get(f"organizations/{organization}/members/")["results"]
+    named = [{"id": str(n), "name": f"Member {n}", "email": f"m{n}@a.example"} for n in range(120)]
+    page = {"next": None, "results": [own | each for each in named]}
+    here = visit()
+    here.page.route("**/members/?*", lambda route: route.fulfill(json=page))
+    here.open("/settings/members")
+    roles = here.page.get_by_label("Role of")
+    expect(roles).to_have_count(100)
+    here.button("More").click()
+    expect(roles).to_have_count(120)
+    here.page.get_by_label("Search members").fill("MEMBER 77")
+    expect(roles).to_have_count(1)
+    here.is_accessible()
+
+
 def test_a_budget_is_set_and_taken_away(visit, person, organization):
     here = visit().open("/settings/budgets")
     here.page.get_by_label("Unit", exact=True).select_option("tokens")
     here.page.get_by_label("Limit").fill("100000")
     here.button("Create").click()
-    here.sees("limit: 100,000 tokens per month")
+    here.sees("token limit: 100,000 per month")
     here.is_accessible()
-    here.button("Delete: The organization").click()
+    here.button("Actions for The organization").click()
+    here.select("Edit")
+    here.dialog.get_by_label("Limit").fill("250000")
+    here.is_accessible()
+    here.dialog.get_by_role("button", name="Save").click()
+    here.sees("token limit: 250,000 per month")
+    here.button("Actions for The organization").click()
+    here.select("Delete")
+    here.dialog.get_by_role("button", name="Delete").hover()
+    here.is_accessible()
+    here.dialog.get_by_role("button", name="Delete").click()
     here.sees("No budgets yet.")
     assert not person.get("budgets/")["results"]
 
@@ -213,7 +241,9 @@ def test_a_webhook_is_made_switched_off_and_deleted(visit, person, organization)
     here.page.get_by_text("off ·").wait_for()
     here.button("Actions for https://example.com/hook").click()
     here.select("Delete")
+    here.dialog.get_by_role("button", name="Delete").press("Enter")
     here.sees("No webhooks yet.")
+    here.has_focus("content")
 
 
 def test_the_profile_and_the_organization_are_changed(visit, person, organization):
@@ -260,3 +290,9 @@ def test_ones_data_is_exported_and_erased(visit, person, organization):
     here.page.locator("main [role=status]").wait_for()
     status = lambda: person.http.get(f"/api/v1/chats/{chat}/").status_code  # noqa: E731
     assert wait_until(lambda: status() == 404, timeout_seconds=20)
+
+
+def test_a_chat_that_is_not_here_may_be_in_another_organization(visit, organization):
+    here = visit().open(f"/chats/{organization}")
+    here.sees("Or it is in another of your organizations")
+    here.is_accessible()

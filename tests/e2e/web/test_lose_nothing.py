@@ -303,3 +303,37 @@ def test_a_second_tab_sees_chats_renames_and_answers_by_itself(visit, person):
     there.select("Delete")
     there.button("Delete").click()
     here.chats.filter(has_text="Renamed elsewhere").wait_for(state="detached")
+
+
+def test_what_was_changed_of_an_assistant_is_there_again_until_it_is_saved_or_discarded(
+    visit, person
+):
+    made = person.assistant("Changed")
+    here = visit().open(f"/assistants/{made}")
+    prompt = here.page.get_by_label("Prompt", exact=True)
+    prompt.fill("Be brief.")
+    here.link("New chat").first.click()
+    here.composer.wait_for()
+    here.page.go_back()
+    expect(prompt).to_have_value("Be brief.")
+    here.sees("Unsaved changes")
+    here.button("Discard changes").click()
+    expect(prompt).to_have_value("")
+    prompt.fill("Be long.")
+    here.button("Save").click()
+    here.sees("Saved.")
+    here.page.reload()
+    expect(prompt).to_have_value("Be long.")
+    expect(here.page.get_by_text("Unsaved changes")).to_have_count(0)
+
+
+def test_a_draft_that_the_browser_cannot_keep_survives_another_chat(visit, person):
+    one, _ = (person.import_chat(name, "Hi", "Hello") for name in ("One of two", "Two of two"))
+    here = visit()
+    here.open_chat(one)
+    here.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    here.composer.fill("Not sent")
+    here.link("Two of two").click()
+    here.wait_for_draft("")
+    here.link("One of two").click()
+    here.wait_for_draft("Not sent")

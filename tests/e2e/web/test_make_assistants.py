@@ -90,6 +90,7 @@ def test_scenes_are_added_changed_and_taken_away(visit, person):
     (scene,) = person.get(f"assistants/{made}/scene-prompts/")["results"]
     assert scene["examples"] == ["It is broken", "It came late"]
     here.button("Delete the scene Complaint").click()
+    here.dialog.get_by_role("button", name="Delete").click()
     here.button("Edit the scene Complaint").wait_for(state="detached")
     assert not person.get(f"assistants/{made}/scene-prompts/")["results"]
 
@@ -110,6 +111,13 @@ def test_a_refused_field_is_marked(visit, person):
     here.button("Save").click()
     here.page.locator("[aria-invalid=true]").first.wait_for()
     here.is_accessible()
+    here.page.get_by_label("Name", exact=True).fill("Too warm")
+    here.page.get_by_label("Suggested questions").fill("\n".join("1234567"))
+    here.page.get_by_label("Name", exact=True).focus()
+    here.button("Save").click()
+    here.sees("At most 6 are possible.")
+    expect(here.page.get_by_label("Suggested questions")).to_be_focused()
+    expect(here.page.locator(".failure")).to_have_count(0)
 
 
 def test_an_assistant_is_deleted_and_gone_from_the_gallery(visit, person):
@@ -130,3 +138,17 @@ def test_hostile_names_are_only_text(visit, person):
     for path in ("/assistants", f"/assistants/{made}"):
         here.open(path).sees(hostile)
         expect(here.page.locator("main img")).to_have_count(0)
+
+
+def test_the_list_of_assistants_to_mention_stays_in_the_window(visit, person):
+    for number in range(8):
+        person.assistant(f"Mentioned {number}")
+    here = visit(viewport={"width": 1000, "height": 500}).open()
+    here.composer.press_sequentially("@mentioned")
+    box = here.page.get_by_role("listbox")
+    box.wait_for()
+    assert box.bounding_box()["y"] >= 0
+    here.press("ArrowUp")
+    chosen = here.page.get_by_role("option", selected=True)
+    expect(chosen).to_have_id("mention-7")
+    expect(chosen).to_be_in_viewport()

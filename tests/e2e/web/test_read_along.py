@@ -239,3 +239,35 @@ def test_words_of_a_wide_table_are_not_broken_on_a_phone(visit, person):
     cell = here.page.get_by_role("cell", name="the usual one")
     assert cell.evaluate("(cell) => cell.clientWidth") > 120
     assert here.page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("size", [(360, 300), (640, 220)])
+def test_a_first_question_can_be_sent_above_the_keyboard_of_a_small_phone(visit, size):
+    width, height = size
+    here = visit(**TOUCH | {"viewport": {"width": width, "height": height}}).open()
+    here.composer.tap()
+    box = here.button("Send").bounding_box()
+    assert box["y"] > 0
+    assert box["y"] + box["height"] <= height
+    assert here.composer.get_attribute("aria-describedby")
+    expect(here.page.locator("#composer-hint")).to_have_text("")
+
+
+def test_a_phone_on_its_side_shows_chats_in_its_side_bar(visit, person):
+    person.import_chat("Lying", "Hi", "Hello")
+    here = visit(**TOUCH | {"viewport": {"width": 844, "height": 390}}).open()
+    here.composer.wait_for()
+    here.button("Open the sidebar").tap()
+    assert here.page.locator(".sidebar-scroll").bounding_box()["height"] > 100
+    assert here.link("Settings").bounding_box()["y"] < 390
+    here.is_accessible()
+
+
+def test_a_long_formula_is_scrolled_by_itself(visit, person):
+    formula = " + ".join(rf"\frac{{a_{{{n}}}}}{{b_{{{n}}}}}" for n in range(30))
+    here = visit(**TOUCH)
+    here.open_chat(person.import_chat("Formula", "A sum?", f"So:\n\n$${formula}$$"))
+    here.page.locator(".katex-display").wait_for()
+    wide = "(box) => box.scrollWidth > box.clientWidth"
+    assert here.page.locator(".katex-display").evaluate(wide)
+    assert not here.page.locator(".timeline").evaluate(wide)

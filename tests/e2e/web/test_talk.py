@@ -89,6 +89,7 @@ def test_editing_makes_a_branch_and_arrows_lead_between_them(visit, person):
     here.page.wait_for_function("() => document.querySelectorAll('article.question').length === 1")
     here.wait_for_end()
     assert here.shown() == [answer_text(9).strip()]
+    assert here.focus_id() == "composer"
     here.questions.first.get_by_role("button", name="Previous version").click()
     here.page.wait_for_function("() => document.querySelectorAll('.answer').length === 2")
     assert here.shown() == [answer_text(6).strip(), answer_text(7).strip()], "the whole branch"
@@ -115,9 +116,67 @@ def test_answering_again_makes_a_sibling(visit, person):
     here.answer.get_by_role("button", name="Regenerate").click()
     here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
     here.wait_for_end()
+    assert here.focus_id() == "composer"
     here.answer.get_by_role("button", name="Previous version").click()
     here.answer.get_by_role("group", name="Version 1 of 2").wait_for()
     here.shows_what_is_stored()
+
+
+def test_another_version_stands_where_the_one_before_did(visit, person):
+    texts = [
+        text for n in range(20) for text in (f"Question {n}?", f"Answer {n}. " + "Much. " * 90)
+    ]
+    here = visit()
+    here.open_chat(person.import_chat("Versions", *texts))
+    first = here.questions.filter(has_text="Question 15?")
+    first.hover()
+    first.get_by_role("button", name="Edit").click()
+    here.page.get_by_label("Edit your message").fill(f"Otherwise? {mark(tokens=300)}")
+    here.button("Send as a new version").click()
+    here.wait_for_end()
+    second = here.questions.filter(has_text="Otherwise?")
+    for name, left, shown in (("Previous", second, first), ("Next", first, second)):
+        left.get_by_role("button", name=f"{name} version").focus()
+        top = left.bounding_box()["y"]
+        here.press("Enter")
+        expect(shown.locator(".siblings :enabled")).to_be_focused()
+        assert shown.bounding_box()["y"] == pytest.approx(top, abs=3)
+
+
+def test_of_a_long_question_the_beginning_is_shown_until_all_of_it_is_wanted(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Log", "A line of a log.\n" * 300, "I see."))
+    bubble = here.questions.locator(".bubble")
+    assert bubble.bounding_box()["height"] < 400
+    here.is_accessible()
+    here.button("Show more").click()
+    assert bubble.bounding_box()["height"] > 4_000
+    here.button("Show less").click()
+    assert bubble.bounding_box()["height"] < 400
+
+
+def test_the_way_back_to_the_end_goes_once_it_was_taken(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Far", *(f"Number {n}. " + "Much. " * 60 for n in range(30))))
+    here.page.locator(".timeline").evaluate("(box) => box.scrollTop -= 900")
+    here.button("Jump to the latest message").press("Enter")
+    here.button("Jump to the latest message").wait_for(state="detached")
+    assert here.focus() == "Conversation"
+
+
+def test_what_a_browser_forbids_to_copy_is_copied_otherwise_or_told(visit, person):
+    here = visit()
+    here.open_chat(person.import_chat("Copied", "Hi?", "Hello."))
+    here.page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(new DOMException('no')); }"
+    )
+    here.answer.get_by_role("button", name="Copy text").press("Enter")
+    here.sees("Copied")
+    assert here.page.evaluate("() => navigator.clipboard.readText()") == "Hello."
+    assert here.focus() == "Copy text"
+    here.page.evaluate("() => { document.execCommand = () => false; }")
+    here.answer.get_by_role("button", name="Copy text").press("Enter")
+    here.sees("This browser does not allow copying.")
 
 
 def test_an_answer_that_is_made_again_survives_a_reload(visit, person):
