@@ -14,6 +14,7 @@ from pathlib import Path
 from dotenv import load_dotenv
 
 from amber import installation, up
+from amber.lib.workers import garbage
 from amber.processes import name_process
 
 HERE = Path(__file__).resolve().parent
@@ -28,6 +29,7 @@ def main() -> int:
     command = sys.argv[1] if len(sys.argv) > 1 else "command"
     os.environ.setdefault("AMBER_CONNECT_AS", "owner")  # an operator's hand, which no policy binds
     name_process(command)
+    garbage.put_off()
     with up.postgres_for(command):
         for name, value in installation.read_kept(Path(os.environ["AMBER_VAR_DIR"])).items():
             _set_default(name, value)

@@ -5,9 +5,11 @@ import os
 import django
 
 from amber.lib.tracing.start import start_tracing
+from amber.lib.workers import garbage
 from amber.processes import name_process
 
 name_process("web")
+garbage.put_off()
 start_tracing("web")  # before the modules that have spans
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "amber.settings")
 django.setup(set_prefix=False)
@@ -18,7 +20,7 @@ from amber.lib.egress.policy import EgressPolicy  # noqa: E402
 from amber.lib.rest.request_spans import trace_requests  # noqa: E402
 from amber.lib.rest.stopping import drain_on_stop  # noqa: E402
 from amber.lib.tracing import spans  # noqa: E402
-from amber.lib.workers import garbage, interpreter_watch  # noqa: E402
+from amber.lib.workers import interpreter_watch  # noqa: E402
 from amber.web.body_limit import limit_bodies  # noqa: E402
 from amber.web.metrics import count_requests  # noqa: E402
 from amber.web.request_log import MACHINE_ADDRESSES, log_requests  # noqa: E402

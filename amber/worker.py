@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     os.environ[ROLE_VARIABLE] = "worker"
     name_process(f"{given.queue} worker")
+    garbage.put_off()
     start_tracing(given.queue)  # before the modules that have spans
     if given.queue == "ingest":
         os.nice(INGEST_NICENESS)

@@ -101,7 +101,10 @@ def drop_database(name: str) -> None:
 
 def _migrate(url: str) -> None:
     """In a process of its own: the connection of this one is pytest-django's."""
-    code = "import django; django.setup(); from amber.setup.migration import migrate; migrate()"
+    code = (
+        "from amber.lib.workers import garbage; garbage.put_off(); import django; django.setup();"
+        " from amber.setup.migration import migrate; migrate()"
+    )
     command = [sys.executable, "-c", code]
     subprocess.run(command, cwd=ROOT, env=os.environ | {"DATABASE_URL": url}, check=True)
 

@@ -12,6 +12,8 @@ import pytest
 
 from amber.lib.workers import garbage
 
+garbage.put_off()
+
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:

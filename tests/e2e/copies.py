@@ -22,6 +22,7 @@ from typing import IO, Any, NoReturn
 
 import django
 
+from amber.lib.workers import garbage
 from amber.processes import tied_to_parent
 from amber.worker import ROLE_VARIABLE
 from engine.provider import client
@@ -104,6 +105,7 @@ def _channel() -> tuple[socket.socket, socket.socket]:
 
 def main(descriptor: int) -> None:
     """Start the copies that are asked for, until nobody asks any more."""
+    garbage.put_off()
     is_worker = os.environ.get(ROLE_VARIABLE) == "worker"
     _load_worker() if is_worker else django.setup()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Objects that refer to each other do not wait for hours until they are collected."""
+"""Objects that refer to each other do not wait for hours until they are collected, nor are they looked for in vain."""
 
 import subprocess
 import sys
@@ -34,3 +34,25 @@ def test_bounds_what_ended_turns_leave():
     assert done.stderr == ""
     bound = garbage.YOUNG_OBJECTS * garbage.YOUNG_COLLECTIONS * garbage.MIDDLE_COLLECTIONS
     assert _UNDER_WAY <= int(done.stdout) <= _UNDER_WAY + bound
+
+
+_SHORT_COMMAND = """
+import gc
+from amber.lib.workers import garbage
+
+class Module:
+    def __init__(self):
+        self.myself = self
+    def __del__(self):
+        print("was looked for")
+
+garbage.put_off()
+whole = gc.get_stats()[-1]["collections"]
+kept = [Module()] + [[] for _ in range(300_000)]
+print(gc.get_stats()[-1]["collections"] - whole, "while it was loaded")
+"""
+
+
+def test_a_short_command_looks_for_nothing_among_its_modules():
+    done = subprocess.run([sys.executable, "-c", _SHORT_COMMAND], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0 while it was loaded\n", "")
