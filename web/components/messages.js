@@ -9,7 +9,7 @@ import { Attachment } from "./attachment.js";
 import { Markdown } from "./markdown.js";
 import { memo } from "./memo.js";
 import { ToolCard } from "./tool-card.js";
-import { attempt, Button, copyText, focusComposer, Icon, IconButton, isSending } from "./ui.js";
+import { attempt, Button, copyText, focusComposer, IconButton, isSending } from "./ui.js";
 import { Thumbs } from "./thumbs.js";
 
 /** @typedef {import("../app/entries.js").Answer} AnswerEntry */
