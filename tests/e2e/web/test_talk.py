@@ -133,8 +133,9 @@ def test_another_version_stands_where_the_one_before_did(visit, person):
     first.get_by_role("button", name="Edit").click()
     here.page.get_by_label("Edit your message").fill(f"Otherwise? {mark(tokens=300)}")
     here.button("Send as a new version").click()
-    here.wait_for_end()
     second = here.questions.filter(has_text="Otherwise?")
+    second.wait_for()
+    here.wait_for_end()
     for name, left, shown in (("Previous", second, first), ("Next", first, second)):
         left.get_by_role("button", name=f"{name} version").focus()
         top = left.bounding_box()["y"]
