@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { config } from "../app/config.js";
-import { tokenOf } from "../app/invitations.js";
+import { accept, tokenOf } from "../app/invitations.js";
 import { navigate } from "../app/router.js";
 import * as session from "../app/session.js";
 import { OpenPage } from "../components/open-page.js";
-import { Button, Failure, Field } from "../components/ui.js";
+import { attempt, Button, Failure, Field } from "../components/ui.js";
 
 /** @param {{ query: URLSearchParams }} props */
 export function Page({ query }) {
@@ -25,8 +25,10 @@ export function Page({ query }) {
 		setError(null);
 		try {
 			const token = tokenOf(invitation);
-			if ((await session.signUp(email, password, token)) === "verify") setSent(true);
-			else navigate(token ? `/invitation/${encodeURIComponent(token)}` : "/", { replace: true });
+			if ((await session.signUp(email, password, token)) === "verify") return setSent(true);
+			// Whoever signs up with an invitation has accepted it; one that cannot be says why at its own page.
+			navigate(token ? `/invitation/${encodeURIComponent(token)}` : "/", { replace: true });
+			if (token) await attempt(() => accept(token));
 		} catch (why) {
 			setError(why);
 		} finally {
