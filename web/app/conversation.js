@@ -55,6 +55,7 @@ export class Conversation {
 		this.isBusy = computed(() => this.live.value !== null || (this.pending.value !== null && !this.pending.value.error));
 		/** The question is to be stopped as soon as the server has taken it. */
 		this.isStopWanted = false;
+		this.isBranching = false;
 		/** @type {AbortController | null} */
 		this.watching = null;
 		/** @type {Live | null} */
@@ -234,12 +235,23 @@ export class Conversation {
 	/** @param {string} messageId a question or an answer @param {string | null} [assistantId] */
 	async regenerate(messageId, assistantId) {
 		const body = assistantId ? { assistant_id: assistantId } : {};
-		this.branched(await post(`messages/${messageId}/regenerate/`, body, { key: newKey() }));
+		await this.branch(() => post(`messages/${messageId}/regenerate/`, body, { key: newKey() }));
 	}
 
 	/** @param {string} messageId @param {string} content */
 	async edit(messageId, content) {
-		this.branched(await patch(`messages/${messageId}/`, { content }, { key: newKey() }), messageId);
+		await this.branch(() => patch(`messages/${messageId}/`, { content }, { key: newKey() }), messageId);
+	}
+
+	/** Once, however often a button is pressed before the server has said yes. @param {() => Promise<any>} ask @param {string} [insteadOf] */
+	async branch(ask, insteadOf) {
+		if (this.isBranching || this.isBusy.value) return;
+		this.isBranching = true;
+		try {
+			this.branched(await ask(), insteadOf);
+		} finally {
+			this.isBranching = false;
+		}
 	}
 
 	/** Show the new branch: up to its question, or up to where the edited one stood. @param {any} posted @param {string} [insteadOf] */

@@ -1,4 +1,13 @@
 /* Invitations are handed over as links of this page, or as their bare code. */
+import { post } from "./api.js";
+import { load, switchOrganization } from "./session.js";
+
+/** Join, and work there from now on. @param {string} token */
+export async function accept(token) {
+	const joined = await post("invitations/accept/", { token });
+	await load();
+	await switchOrganization(joined.organization_id ?? joined.organization?.id ?? joined.id);
+}
 
 /** @param {string} given a link or a code */
 export function tokenOf(given) {

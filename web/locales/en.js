@@ -208,7 +208,7 @@ export const words = {
 	"error.code.too_many_streams": "{message}", "error.code.unavailable": "{message}",
 	"error.code.forbidden": "{message}", "error.code.not_found": "{message}", "error.code.conflict": "{message}",
 	"error.code.too_large": "{message}", "error.code.unsupported_media_type": "{message}",
-	"error.code.no_assistant": "{message}", "error.code.turn_in_progress": "{message}",
+	"error.code.no_assistant": "{message}", "error.code.turn_in_progress": "Another question in this chat is being answered.",
 
 	// -- Pages --
 	"edit": "Edit", "create": "Create", "saved": "Saved.", "unsaved": "Unsaved changes",

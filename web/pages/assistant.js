@@ -36,6 +36,9 @@ export function Page({ params }) {
 	</main>`;
 }
 
+/** Lines as they are sent; while they are written, an empty one is where the next begins. @param {string[]} lines */
+const trimmed = (lines) => lines.map((each) => each.trim()).filter(Boolean);
+
 /** @param {{ saved: any, isNew: boolean, onSaved: (row: any) => void }} props */
 function Editor({ saved, isNew, onSaved }) {
 	// What was changed and not saved is there again, whichever way the page was left.
@@ -51,7 +54,7 @@ function Editor({ saved, isNew, onSaved }) {
 	const mayWrite = saved.access !== "use";
 	/** @param {any} given */
 	const changesOf = (given) => {
-		const sent = { ...given, suggested_questions: given.suggested_questions.map((/** @type {string} */ each) => each.trim()).filter(Boolean) };
+		const sent = { ...given, suggested_questions: trimmed(given.suggested_questions), public_origins: trimmed(given.public_origins) };
 		return Object.fromEntries(Object.entries(sent).filter(([name, value]) => JSON.stringify(saved[name]) !== JSON.stringify(value)));
 	};
 	const changed = changesOf(given);
@@ -151,7 +154,7 @@ function Editor({ saved, isNew, onSaved }) {
 							given.public &&
 							html`<${Tick} label=${t("assistants.guestFiles")} ...${tick("guest_files")} />
 								<${Tick} label=${t("assistants.guestMemory")} ...${tick("enable_memory_for_assistant_api")} />
-								<${Field} as="textarea" rows="3" label=${t("assistants.origins")} hint=${t("assistants.origins.hint")} value=${given.public_origins.join("\n")} onValue=${(/** @type {string} */ text) => change({ public_origins: text.split("\n").map((each) => each.trim()).filter(Boolean) })} error=${said("public_origins")} />`
+								<${Field} as="textarea" rows="3" label=${t("assistants.origins")} hint=${t("assistants.origins.hint")} value=${given.public_origins.join("\n")} onValue=${(/** @type {string} */ text) => change({ public_origins: text.split("\n") })} error=${said("public_origins")} />`
 						}
 						${saved.public && html`<${Embed} id=${saved.id} />`}
 					</fieldset>`

@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 import { post } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
-import { tokenOf } from "../app/invitations.js";
+import { accept, tokenOf } from "../app/invitations.js";
 import { navigate } from "../app/router.js";
-import { load, me, state, switchOrganization } from "../app/session.js";
+import { load, me, state } from "../app/session.js";
 import { OpenPage } from "../components/open-page.js";
 import { Button, Failure, Field, note } from "../components/ui.js";
 
@@ -18,14 +18,11 @@ export function Page({ params }) {
 	const answer = async (isAccepted) => {
 		setError(null);
 		try {
-			const joined = await post(`invitations/${isAccepted ? "accept" : "decline"}/`, { token });
+			if (isAccepted) return await accept(token);
+			await post("invitations/decline/", { token });
 			await load();
-			if (!isAccepted) {
-				note(t("invitation.declined"));
-				return navigate("/", { replace: true });
-			}
-			const organization = joined.organization_id ?? joined.organization?.id ?? joined.id;
-			await switchOrganization(organization);
+			note(t("invitation.declined"));
+			navigate("/", { replace: true });
 		} catch (why) {
 			setError(why);
 		}

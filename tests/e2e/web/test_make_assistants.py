@@ -68,11 +68,12 @@ def test_a_public_assistant_shows_the_line_that_embeds_it(visit, person):
     made = person.assistant("Public one")
     here = visit().open(f"/assistants/{made}")
     here.page.get_by_label("Open to guests").check()
-    here.page.get_by_label("Allowed websites").fill("https://example.com")
+    origins = ["https://a.example", "https://b.example"]
+    here.page.get_by_label("Allowed websites").press_sequentially("\n".join(origins))
     here.button("Save").click()
     here.page.get_by_text(f'data-assistant="{made}"').wait_for()
     stored = person.get(f"assistants/{made}/")
-    assert (stored["public"], stored["public_origins"]) == (True, ["https://example.com"])
+    assert (stored["public"], stored["public_origins"]) == (True, origins)
     here.is_accessible()
 
 

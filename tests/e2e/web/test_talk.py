@@ -113,9 +113,10 @@ def test_answering_again_makes_a_sibling(visit, person):
     here.open_chat(person.new_chat())
     here.ask(f"Tell me. {mark(tokens=6)}")
     here.wait_for_end()
-    here.answer.get_by_role("button", name="Regenerate").click()
+    here.answer.get_by_role("button", name="Regenerate").dblclick()
     here.answer.get_by_role("group", name="Version 2 of 2").wait_for()
     here.wait_for_end()
+    expect(here.page.locator(".note")).to_have_count(0)
     assert here.focus_id() == "composer"
     here.answer.get_by_role("button", name="Previous version").click()
     here.answer.get_by_role("group", name="Version 1 of 2").wait_for()
