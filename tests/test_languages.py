@@ -1,19 +1,11 @@
 """Pages speak the language of who reads them; REST, its errors and its document are English for everybody."""
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 
 from accounts.models import Language
 
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("op@example.com", "x"))
-    return client
 
 
 def test_the_admin_is_chinese_for_whom_the_browser_says_so(operator):
