@@ -1,9 +1,9 @@
 """The people of the tests, as pytest fixtures (a plugin that the root conftest.py loads).
 
 alice owns the organization Acme, carol is its admin, bob a member; mallory owns Rival, another
-tenant. Each has a personal organization besides. `guest` is a visitor of alice's public assistant.
-`api(persona)` is a JSON client signed in by session, `api(key="…")` one with a key or a guest's token,
-`api()` an anonymous one.
+tenant. Each has a personal organization besides. `guest` is a visitor of alice's public assistant,
+`operator` the browser of whoever runs the installation. `api(persona)` is a JSON client signed in by
+session, `api(key="…")` one with a key or a guest's token, `api()` an anonymous one.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client
 from rest_framework.test import APIClient
 
 from accounts import group_services, key_services, services
@@ -142,6 +143,14 @@ def bob(alice: Persona) -> Persona:
 @pytest.fixture
 def mallory(db: None) -> Persona:
     return found("mallory", "Rival")
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    """A browser that is signed in to the admin."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator@example.com"))
+    return client
 
 
 @pytest.fixture

@@ -36,13 +36,6 @@ SHOWN_ATTRIBUTES: Final = ("title", "placeholder", "aria-label", "alt")
 
 
 @pytest.fixture
-def operator(db: None) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "x"))
-    return client
-
-
-@pytest.fixture
 def crowd(db: None) -> Organization:
     """The organization that has a dozen rows of every kind."""
     return furnish(organizations=3, rows=12)[0]

@@ -1,11 +1,9 @@
 """Every page of the admin opens: with nothing in it, searched, and where something can be added."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -17,13 +15,6 @@ assert get_resolver().url_patterns, "the URLconf registers the pages"
 PAGES = sorted(
     (model._meta.label_lower for model in admin.site._registry if model._meta.app_label != "auth"),
 )
-
-
-@pytest.fixture
-def operator(db: None) -> Iterator[Client]:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("op@example.com", "x"))
-    yield client
 
 
 def admin_of(label: str) -> Any:

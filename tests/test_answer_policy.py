@@ -5,15 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from accounts.models import User
 from tests.personas import api
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("op@example.com", "x"))
-    return client
 
 
 @pytest.mark.parametrize(

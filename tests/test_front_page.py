@@ -1,7 +1,6 @@
 """The admin's front page: its figures are right, it is cheap, and it shows nobody more than they may see."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,13 +44,6 @@ def no_sums_kept() -> None:
     client = amber_redis.client()
     for key in client.scan_iter("amber:usage-day:*"):
         client.delete(key)
-
-
-@pytest.fixture
-def operator(db: None) -> Iterator[Client]:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    yield client
 
 
 @pytest.fixture

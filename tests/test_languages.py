@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pytest
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
-from django.contrib.auth import get_user_model
 from django.test import Client
 
 from accounts.models import Language
@@ -14,13 +13,6 @@ from providers.models import LanguageModel, Provider
 
 GERMAN = {"Accept-Language": "de-AT"}
 CHINESE = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("op@example.com", "x"))
-    return client
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
 from tests.personas import new_group
 from tools.calling.registry import builtin_names
 
 MAX_STATEMENTS = 12
 PAGES = "/admin/assistants/assistant/"
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
 
 
 def change(assistant: Assistant) -> str:

@@ -1,8 +1,19 @@
 """Export a chat: everything it holds, as JSON (docs/importing.md). `chats.importing` takes it in."""
 
+from collections.abc import Sequence
+from typing import cast
+
 from chats.messages import transcript
-from chats.messages.wire import ExportWire, chat_wire
+from chats.messages.hidden_fields import seal_fields
+from chats.messages.wire import (
+    ExportedMessageWire,
+    ExportWire,
+    chat_wire,
+    hides_reasoning,
+    message_wire,
+)
 from chats.models import Chat, ChatMessage
+from engine.provider_fields import StoredFields
 
 
 def export_chat(chat: Chat) -> ExportWire:
@@ -13,4 +24,21 @@ def export_chat(chat: Chat) -> ExportWire:
         .order_by("position", "created_at", "pk")
     )
     transcript.attach_related(rows)
-    return {"chat": chat_wire(chat), "messages": transcript.export_messages(rows)}
+    return {"chat": chat_wire(chat), "messages": export_messages(rows)}
+
+
+def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
+    """Return the wire form of messages with `provider_fields`, which models need to continue an import.
+
+    Siblings are not named: of a message that was asked again a thousand times each would name all.
+    """
+    judged = transcript.feedback_on(messages)
+    wires = [message_wire(message, feedback=judged.get(message.pk)) for message in messages]
+    exported = cast("list[ExportedMessageWire]", wires)
+    for wire, message in zip(exported, messages, strict=True):
+        fields: StoredFields | None = message.provider_fields
+        if fields and hides_reasoning(message):
+            fields = seal_fields(fields, message.organization_id)
+        if fields:
+            wire["provider_fields"] = dict(fields)
+    return exported

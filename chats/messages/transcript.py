@@ -6,7 +6,7 @@ agree.
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -22,17 +22,10 @@ from amber.lib.ids import new_id
 from assistants.models import Assistant
 from chats.messages import search
 from chats.messages.block_paths import mark_active_path
-from chats.messages.hidden_fields import seal_fields
 from chats.messages.roles import POLICIES
-from chats.messages.wire import (
-    ExportedMessageWire,
-    MessageWire,
-    hides_reasoning,
-    message_wire,
-)
+from chats.messages.wire import MessageWire, message_wire
 from chats.models import Chat, ChatMessage, ChatOwner, Feedback, Turn
 from engine.messages import SYSTEM_ROLES, MessageRole
-from engine.provider_fields import StoredFields
 from libraries.models import File
 
 _COLUMNS = (
@@ -268,23 +261,6 @@ def feedback_on(messages: Iterable[ChatMessage]) -> dict[UUID, Feedback]:
     answers = [m.pk for m in messages if m.role == MessageRole.ASSISTANT]
     given = Feedback.objects.filter(message__in=answers) if answers else ()
     return {feedback.message_id: feedback for feedback in given}
-
-
-def export_messages(messages: Sequence[ChatMessage]) -> list[ExportedMessageWire]:
-    """Return the wire form of messages with `provider_fields`, which models need to continue an import.
-
-    Siblings are not named: of a message that was asked again a thousand times each would name all.
-    """
-    judged = feedback_on(messages)
-    wires = [message_wire(message, feedback=judged.get(message.pk)) for message in messages]
-    exported = cast("list[ExportedMessageWire]", wires)
-    for wire, message in zip(exported, messages, strict=True):
-        fields: StoredFields | None = message.provider_fields
-        if fields and hides_reasoning(message):
-            fields = seal_fields(fields, message.organization_id)
-        if fields:
-            wire["provider_fields"] = dict(fields)
-    return exported
 
 
 def new_chat(principal: Principal, **fields: Any) -> Chat:

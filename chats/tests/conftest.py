@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 
 from amber.lib.secrets import encrypt_column
-from chats.tests.rows import new_assistant
+from chats.models import Chat
+from chats.tests.rows import new_assistant, new_chat
 from providers.models import LanguageModel, Provider
 from tests.fixtures_provider import RunningProvider, fake_provider
 from tests.personas import Persona
@@ -27,6 +28,11 @@ def enqueued_turns(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
 @pytest.fixture
 def assistant(alice: Persona) -> Any:
     return new_assistant(alice)
+
+
+@pytest.fixture
+def chat(alice: Persona, assistant: Any) -> Chat:
+    return new_chat(alice, assistant=assistant)
 
 
 @pytest.fixture

@@ -25,11 +25,6 @@ from tests.personas import api
 SSE = "text/event-stream"
 
 
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
-
-
 def post(persona, chat, body, **headers):
     return api(persona).post(messages(chat), body, headers=headers)
 

@@ -11,7 +11,6 @@ from chats.tests.rows import (
     error_of,
     fields_of,
     messages,
-    new_chat,
     new_file,
     of_chat,
     of_message,
@@ -20,11 +19,6 @@ from chats.tests.rows import (
 )
 from providers.models import Budget
 from tests.personas import api
-
-
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
 
 
 @pytest.fixture

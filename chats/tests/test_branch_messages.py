@@ -20,11 +20,6 @@ from chats.tests.rows import (
 from tests.personas import api
 
 
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
-
-
 def regenerate(persona, message, body=None):
     return api(persona).post(of_message(message, "regenerate/"), body or {})
 

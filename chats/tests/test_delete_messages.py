@@ -11,11 +11,6 @@ from chats.tests.rows import converse, fill, new_chat, new_turn, of_chat, of_mes
 from tests.personas import api
 
 
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
-
-
 def delete(persona, message):
     answer = api(persona).delete(of_message(message))
     assert answer.status_code == 204, answer.json()

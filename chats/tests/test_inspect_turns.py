@@ -5,13 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts.models import User
 from chats.inspection.context_bar import draw_context
 from chats.inspection.quality import draw_quality
 from chats.inspection.timeline import CallMark, draw_timeline, write_ms
@@ -28,13 +26,6 @@ JSON = st.recursive(
     max_leaves=5,
 )
 NAMES = st.sampled_from(["tokens", "left_out", "messages", "tools", "blocks", "limit", "system"])
-
-
-@pytest.fixture
-def operator(db: None) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
 
 
 def page_of(turn: Any) -> str:

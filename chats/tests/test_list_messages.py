@@ -21,11 +21,6 @@ from chats.tests.rows import (
 from tests.personas import api
 
 
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
-
-
 def page(client, address):
     answer = client.get(address)
     assert answer.status_code == 200, answer.json()

@@ -16,13 +16,6 @@ HISTORY = [{"role": "human", "content": "Hi"}, {"role": "assistant", "content": 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
-
-
 def place(name, assistant, *more):
     return reverse(f"admin:chats_try_{name}", args=[assistant.pk, *more])
 

@@ -46,11 +46,6 @@ STARTS = ["human", "hide_human"]
 WAITS = ["human_later", "system", "hide_system"]
 
 
-@pytest.fixture
-def chat(alice, assistant):
-    return new_chat(alice, assistant=assistant)
-
-
 def test_a_question_is_stored_and_its_turn_queued_and_rung_for_after_commit(
     alice, assistant, chat, enqueued_turns, django_capture_on_commit_callbacks
 ):

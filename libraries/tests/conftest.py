@@ -1,4 +1,4 @@
-"""Give each test a folder of its own for files, and a local server with files to fetch."""
+"""Give each test a folder of its own for files, a library, and a local server with files to fetch."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from amber.lib.tests.local_server import LocalServer
+from libraries.tests.ledger import new_library
+from tests.personas import Persona
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +25,8 @@ def server(settings: Any) -> Iterator[LocalServer]:
     with LocalServer() as running:
         settings.AMBER_TOOL_ALLOWED_HOSTS = (f"127.0.0.1:{running.port}",)
         yield running
+
+
+@pytest.fixture
+def library(bob: Persona) -> Any:
+    return new_library(bob)

@@ -13,7 +13,7 @@ from libraries.git import importing
 from libraries.models import Document, Repository
 from libraries.tests.git_server import GitServer
 from libraries.tests.git_server import Repository as GitRepository
-from libraries.tests.ledger import ALL, ingest, new_library
+from libraries.tests.ledger import ALL, ingest
 from tests.personas import Persona, api
 
 FILES = {
@@ -21,11 +21,6 @@ FILES = {
     "docs/valve.md": "# Valves\n\nThe valve turns left.",
     "src/pump.py": "def pump():\n    return 'P-102'\n",
 }
-
-
-@pytest.fixture
-def library(bob):
-    return new_library(bob)
 
 
 @pytest.fixture

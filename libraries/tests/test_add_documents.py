@@ -15,11 +15,6 @@ __all__ = ["enqueued"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def library(bob):
-    return new_library(bob)
-
-
 @pytest.fixture(autouse=True)
 def messages(enqueued):
     return enqueued

@@ -1,17 +1,6 @@
-import pytest
-from django.test import Client
-
-from accounts.models import User
 from libraries.tests.files import stored
 
 LIST = "/admin/libraries/file/"
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("root@example.com", "a long password"))
-    return client
 
 
 def test_shows_whose_and_what_but_not_the_words(operator, alice):

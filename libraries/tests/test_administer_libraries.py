@@ -1,8 +1,6 @@
 """Operators see names and how ingestion goes, and never what people wrote."""
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.test import Client
 from django.urls import reverse
 
 from amber.lib.secrets import encrypt_column
@@ -13,14 +11,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "The secret of the Zanzibar valve"
 NAME = "Valve manual.txt"
-
-
-@pytest.fixture
-def operator(db: None) -> Client:
-    user = get_user_model().objects.create_superuser("op@example.com", "x")
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = b"<html><title>Pumps</title><body><p>The pump is blue.</p></body></html>"
 
 
-@pytest.fixture
-def library(bob):
-    return new_library(bob)
-
-
 @pytest.fixture(autouse=True)
 def messages(enqueued):
     return enqueued

@@ -10,16 +10,11 @@ from django.core.management import CommandError, call_command
 from libraries.models import Document
 from libraries.tests.enqueued import enqueued
 from libraries.tests.git_server import Repository as GitRepository
-from libraries.tests.ledger import ingest, new_library
+from libraries.tests.ledger import ingest
 
 __all__ = ["enqueued"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def library(bob):
-    return new_library(bob)
 
 
 @pytest.fixture(autouse=True)

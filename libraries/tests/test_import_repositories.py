@@ -19,7 +19,6 @@ from libraries.tests.served_repositories import (
     certificate,
     claimed,
     imported,
-    library,
     server,
     source,
     texts,
@@ -27,7 +26,7 @@ from libraries.tests.served_repositories import (
 )
 from tests.personas import api
 
-__all__ = ["allowed", "certificate", "enqueued", "library", "server", "source"]
+__all__ = ["allowed", "certificate", "enqueued", "server", "source"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from amber.lib.database.lease import RUNNING
 from libraries.git import importing
 from libraries.ingestion import endings
 from libraries.models import Document, Repository
-from libraries.tests.ledger import new_document, new_library
+from libraries.tests.ledger import new_document
 
 pytestmark = pytest.mark.django_db
 
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def mailing(settings):
     settings.AMBER_SENDS_MAIL = True
-
-
-@pytest.fixture
-def library(bob):
-    return new_library(bob)
 
 
 def running_document(library, user, name):

@@ -19,11 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def library(bob):
-    return new_library(bob)
-
-
-@pytest.fixture
 def document(library):
     document = new_document(library, text_of(1), path="docs/a.txt")
     ingest()

@@ -14,12 +14,11 @@ from libraries.tests.served_repositories import (
     ask,
     certificate,
     imported,
-    library,
     server,
     source,
 )
 
-__all__ = ["allowed", "certificate", "enqueued", "library", "server", "source"]
+__all__ = ["allowed", "certificate", "enqueued", "server", "source"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("enqueued")]
 

@@ -3,7 +3,6 @@
 import pytest
 from django.test import Client
 
-from accounts.models import User
 from memory.facts.facts import Fact, remember
 from memory.models import OrganizationMemories, PersonMemories
 from memory.owner import Owner
@@ -13,13 +12,6 @@ pytestmark = pytest.mark.django_db
 
 PEOPLE = "/admin/memory/personmemories/"
 ORGANIZATIONS = "/admin/memory/organizationmemories/"
-
-
-@pytest.fixture
-def operator(db: None) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
 
 
 def furnish(persona: Persona) -> None:

@@ -22,7 +22,7 @@ from amber.lib.json_text.stream import in_batches
 from amber.lib.wire_fields import write_time
 from assistants.api.serializers import AssistantSerializer, BindingSerializer, ScenePromptSerializer
 from assistants.models import Assistant, AssistantTool, ScenePrompt
-from chats.messages import transcript
+from chats.messages.export import export_messages
 from chats.messages.wire import chat_wire
 from chats.models import Chat, ChatMessage
 from libraries.files.links import CONTENT_ADDRESS
@@ -134,7 +134,7 @@ def _messages(chat: Chat) -> Iterator[Mapping[str, Any]]:
     rows = rows.select_related("assistant", "file").defer("search", "file__text")
     after = Q()
     while some := list(rows.filter(after)[:MESSAGES_AT_ONCE]):
-        yield from transcript.export_messages(some)
+        yield from export_messages(some)
         last = some[-1]
         after = Q(position__gt=last.position) | Q(position=last.position, pk__gt=last.pk)
         after &= Q(position__gte=last.position)  # redundant, but the index serves it

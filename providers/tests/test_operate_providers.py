@@ -3,7 +3,6 @@
 import pytest
 from django.test import Client
 
-from accounts.models import User
 from amber.lib.operator_pages import CappedPaginator
 from amber.lib.secrets import decrypt_column, encrypt_column
 from engine.provider.model import Usage
@@ -12,13 +11,6 @@ from providers.usage import ledger
 
 PROVIDERS = "/admin/providers/provider/"
 MODELS = "/admin/providers/languagemodel/"
-
-
-@pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
 
 
 def saved_key() -> str:

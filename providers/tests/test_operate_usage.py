@@ -26,13 +26,6 @@ BUDGETS = "/admin/providers/budget/"
 
 
 @pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
-
-
-@pytest.fixture
 def used(alice, mallory, new_model):
     """Record calls of two organizations, one of them yesterday."""
     model = new_model("m1", price_in=Decimal(1))

@@ -8,7 +8,6 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from accounts.models import User
 from amber.lib.secrets import decrypt_column, encrypt_column
 from providers import services
 from providers.known_models import NamedModel
@@ -21,13 +20,6 @@ __all__ = ["fake_provider"]
 PROVIDERS = "/admin/providers/provider/"
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def operator():
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
 
 
 @pytest.fixture

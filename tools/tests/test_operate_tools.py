@@ -20,13 +20,6 @@ KEY = "key-of-the-weather"
 
 
 @pytest.fixture
-def operator(db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("operator@example.com"))
-    return client
-
-
-@pytest.fixture
 def tool(alice, weather):
     given = {"kind": "discovery", "discovery_url": weather.url, "api_key": KEY}
     return create_tool(alice.principal, given=given)
