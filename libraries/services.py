@@ -55,8 +55,6 @@ def create_library(
     _check_sizes(library, library.embedding_model)
     try:
         with transaction.atomic(durable=True):
-            if model and library.next_embedding_model_id:  # to call that off changes them
-                Document.objects.filter(library=library).lock_in_order()
             _replace_default(library)
             library.save(force_insert=True)
             settle(claim, status=201, answer=library_wire(library, Right.OWN))
