@@ -171,6 +171,7 @@ installed-dev: installed
 	@cmp -s requirements-dev.txt .venv/requirements-dev.txt || $(BIN)/python amber/setup/requirements.py requirements-dev.txt
 
 $(BIN)/python:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	|| { echo "Python 3.11 or newer is needed$(if $(PYTHON),: $(PYTHON) is none)."; exit 1; }
 	@echo "Making .venv"
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Is the venv module installed (python3-venv)?"; exit 1; }

@@ -15,7 +15,7 @@ from amber.lib.palette import palette
 from amber.lib.redis_address import broker_options, broker_tls, broker_url
 from amber.lib.storage import address as files_address
 from amber.lib.tracing import spans
-from amber.web.openapi_introduction import INTRODUCTION
+from amber.web.openapi_texts import INTRODUCTION
 
 django_stubs_ext.monkeypatch()
 
@@ -440,7 +440,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "public_api.guests.schema.document_guest_events",
         "amber.lib.rest.schema.document_errors",
         "amber.lib.rest.openapi_descriptions.document_groups",
-        "amber.web.openapi_examples.document_examples",
+        "amber.web.openapi_texts.document_examples",
     ],
 }
 

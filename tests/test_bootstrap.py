@@ -2,9 +2,11 @@ import json
 from contextlib import nullcontext
 from io import StringIO
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
 from accounts.models import ApiKey, Membership, Organization, Role, User
 from amber.lib.secrets import new_api_key, sha256_hex
@@ -104,6 +106,17 @@ def create_account(capsys: Any, *arguments: str, password: str = "") -> Any:
     line = capsys.readouterr().out
     assert line.count("\n") == 1
     return json.loads(line)
+
+
+def test_a_full_disk_is_told_in_a_sentence(monkeypatch):
+    full = OperationalError(
+        "could not extend file: No space left on device\nHINT: Check free space."
+    )
+    monkeypatch.setattr("amber.management.commands.bootstrap.migrate", Mock(side_effect=full))
+    with pytest.raises(
+        CommandError, match=r"says: could not extend.* left on device\. What was done"
+    ):
+        call_command("bootstrap")
 
 
 def test_an_account_starts_in_its_personal_organization(capsys):

@@ -17,7 +17,7 @@ from amber.docs_site.build import build_site
 from amber.docs_site.hooks import FOLDER, SCHEMES, diagrams_of, is_drawn, on_page_markdown
 from amber.docs_site.place import ROOT
 from amber.web import docs_pages
-from amber.web.openapi_introduction import INTRODUCTION
+from amber.web.openapi_texts import INTRODUCTION
 from tests import draw_diagrams
 
 INDEX = "search/search_index.json"

@@ -13,6 +13,7 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from accounts.models import MailKind, MailStatus, OutgoingMail, User
+from amber import embedded
 from amber.front_page import advice, navigation
 from amber.front_page.health import _Calls
 from amber.lib import redis as amber_redis
@@ -141,6 +142,16 @@ def test_without_redis_the_page_says_so(operator, monkeypatch, settings):
     words = words_of(page_of(operator))
     assert "Redis Fails Not responding" in words
     assert "Today, and in 14 days" in words
+
+
+def test_a_redis_that_answers_but_writes_nothing_is_not_well(operator, settings, tmp_path):
+    server = embedded.prepare_redis(embedded.make_var(tmp_path))
+    with (tmp_path / "log").open("ab") as log, embedded.running(server, output=log):
+        settings.REDIS_URL = server.url
+        assert Client().get("/readyz").json()["checks"]["redis"] is True
+        amber_redis.client().config_set("maxmemory", 1)
+        assert Client().get("/readyz").json()["checks"]["redis"] is False
+        assert "Redis Fails It refuses to write" in words_of(page_of(operator))
 
 
 def test_a_provider_is_as_its_last_calls_went(operator, alice, new_model):

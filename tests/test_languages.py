@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from accounts.models import Language

@@ -10,7 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
-from amber.web.openapi_examples import EXAMPLES
+from amber.web.openapi_texts import EXAMPLES
 from engine.events import EVENT_TYPES
 from libraries.models import File
 from libraries.wire import file_wire

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,27 @@ def test_requirements_are_counted_and_complaints_kept_for_a_failure(tmp_path, mo
     assert "Fetching requirements: 2 of 2" in said.out
     assert "WARNING" not in said.out + said.err
     assert "WARNING: odd" in kept
+
+
+@pytest.mark.parametrize(("python", "said"), [("", "needed."), ("false", "needed: false is none.")])
+def test_a_python_that_is_too_old_makes_no_environment(tmp_path, python, said):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    done = subprocess.run(
+        ["make", "run", f"PYTHON={python}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode
+    assert f"Python 3.11 or newer is {said}" in done.stdout
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_an_environment_of_an_older_python_is_to_be_removed(monkeypatch, capsys):
+    monkeypatch.setattr(requirements, "OLDEST", (9, 0))
+    assert requirements.main(ROOT / "requirements.txt") == 1
+    assert f"{sys.prefix} is of an older Python than 9.0. Remove it" in capsys.readouterr().err
 
 
 def test_a_container_is_as_well_as_the_roles_that_run_in_it(tmp_path, monkeypatch):

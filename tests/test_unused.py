@@ -29,7 +29,7 @@ HANDING_OVER = {
 
 FOUND_BY_THEIR_NAME = {
     *("__all__", "app_name", "urlpatterns", "handler400", "handler403", "handler404", "handler500"),
-    *("Command", "Consumer", "DatabaseWrapper"),
+    *("BoundedHttpProtocol", "Command", "Consumer", "DatabaseWrapper"),
 }
 FOUND_BY_THEIR_BASE = {"AppConfig", "OpenApiAuthenticationExtension"}
 

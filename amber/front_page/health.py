@@ -129,6 +129,11 @@ def _redis() -> HealthCheck:
         return HealthCheck(
             "Redis", "failed", _("Not responding: no new answers can start or stream.")
         )
+    try:
+        amber_redis.check_writes()
+    except (RedisError, OSError) as error:
+        told = _("It refuses to write, so no new answers can start: %(error)s") % {"error": error}
+        return HealthCheck("Redis", "failed", told)
     told = _("Version %(version)s, %(memory)s in memory, %(clients)s clients.") % {
         "version": about["redis_version"],
         "memory": filesizeformat(about["used_memory"]),

@@ -166,6 +166,12 @@ def refuses_writes(error: redis.RedisError) -> bool:
     )
 
 
+def check_writes() -> None:
+    """Write what nobody reads. Raises what redis-py raises, also where Redis answers but writes
+    nothing: to ask whether it is there does not tell."""
+    client().set("amber:writable", "1", ex=60)
+
+
 async def close_async_clients() -> None:
     """Close the running loop's clients; call it before the loop ends."""
     for each in _async_clients.pop(asyncio.get_running_loop(), {}).values():

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
+OLDEST = (3, 11)
 EVERY = 20
 """Where nobody watches, as in CI's log, a line for so many packages."""
 
@@ -17,6 +18,11 @@ EVERY = 20
 def main(requirements: Path) -> int:
     """Install what the file pins, and remember that in .venv. Returns pip's status."""
     venv = Path(sys.prefix)
+    if sys.version_info < OLDEST:
+        sys.stderr.write(
+            f"{venv} is of an older Python than {OLDEST[0]}.{OLDEST[1]}. Remove it and run make again.\n"
+        )
+        return 1
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
     pip += ["--progress-bar", "off", "-r", str(requirements)]
     with (venv / "pip.log").open("w+") as log:

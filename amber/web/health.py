@@ -97,7 +97,7 @@ def is_walled() -> bool:
 
 
 def _redis_answers() -> bool:
-    return _answers(amber_redis.client().ping)
+    return _answers(amber_redis.check_writes)
 
 
 def files_answer() -> bool:

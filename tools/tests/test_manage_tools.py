@@ -8,8 +8,8 @@ from accounts.models import IdempotencyRecord
 from amber.lib.secrets import decrypt_column
 from amber.lib.tests.local_server import say
 from tests.personas import api
-from tools import services
 from tools.connections.connected import functions_of
+from tools.connections.inspection import discover
 from tools.models import PastedDocument, Tool
 from tools.tests.tool_service import ToolService, function, serving
 
@@ -417,7 +417,6 @@ def test_a_key_does_not_go_to_the_address_of_a_change_at_the_same_time(
     bob, weather, settings, monkeypatch, changed_first
 ):
     tool = added(bob, weather)
-    ask = services.discover
     with serving() as second:
         settings.AMBER_TOOL_ALLOWED_HOSTS = [weather.host, second.host]
         changes = {"api_key": KEY, "discovery_url": second.url}
@@ -425,11 +424,11 @@ def test_a_key_does_not_go_to_the_address_of_a_change_at_the_same_time(
 
         def discover_slowly(question: Any) -> Any:
             """While one request's service is asked, the other request is done."""
-            monkeypatch.setattr(services, "discover", ask)
+            monkeypatch.setattr("tools.services.discover", discover)
             assert api(bob).patch(of(tool), first).status_code == 200
-            return ask(question)
+            return discover(question)
 
-        monkeypatch.setattr(services, "discover", discover_slowly)
+        monkeypatch.setattr("tools.services.discover", discover_slowly)
         assert api(bob).patch(of(tool), changes).status_code == 409
         after = Tool.objects.get()
         assert (after.discovery_url == second.url) != bool(after.api_key_sealed)

@@ -57,6 +57,7 @@ def test_a_message_without_redis_is_lost_and_no_error(use_broker, caplog):
     with caplog.at_level(logging.WARNING):
         enqueue(QUEUE, TASK, ARGUMENT)
     assert "message_not_enqueued" in caplog.text
+    assert "onnect" in caplog.text, "why"
 
 
 class TakenMeanwhile(deque[Any]):

@@ -24,6 +24,7 @@ logger = structlog.get_logger(__name__)
 QUEUES: Final = ("chat", "ingest")
 TRACE_HEADER: Final = "trace_parent"
 """The header of a message that names the span which sent it."""
+MAX_REASON_CHARS: Final = 200
 SEND_SECONDS: Final = 2.0
 """A Redis that hangs must not hang a request; the worker's own connections may wait for longer."""
 
@@ -86,7 +87,10 @@ def enqueue(queue: str, task: str, *arguments: str) -> None:
             _sender().send(queue, task, arguments)
         except (OperationalError, RedisError, OSError) as exc:
             logger.warning(
-                "message_not_enqueued", task=task, arguments=arguments, reason=type(exc).__name__
+                "message_not_enqueued",
+                task=task,
+                arguments=arguments,
+                reason=f"{type(exc).__name__}: {exc}"[:MAX_REASON_CHARS],
             )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import OperationalError, connection
 
 from accounts import key_services, services
 from accounts.models import ApiKey, Organization, User
@@ -42,6 +42,12 @@ class Command(BaseCommand):
             migrate()
         except MigrationBlocked as blocked:
             raise CommandError(str(blocked)) from blocked
+        except OperationalError as error:  # a full disk, a server that stops, no connection left
+            said = str(error).strip().partition("\n")[0]
+            raise CommandError(
+                f"The database could not be brought up to date. Postgres says: {said}. What was done"
+                " by then is kept: once this is mended, start again."
+            ) from error
         self.build_wall()
         self.check_pooler()
         try:
