@@ -11,12 +11,15 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from amber.lib.workers import garbage
+
 KNOCK_SECONDS = 5
 EMBEDDED = {"DATABASE_URL": "postgresql:///embedded"}
 """Stands for the address of a server that is only about to be started."""
 
 
 def main(arguments: list[str]) -> int:
+    garbage.put_off()
     given = {name: os.environ.get(name, "") for name in ("DATABASE_URL", "REDIS_URL")}
     os.environ.update({name: given[name] or url for name, url in EMBEDDED.items()})
     try:
