@@ -15,7 +15,7 @@ run: installed  ## Everything on this machine, until Ctrl-C
 
 # Five workers for two cores, CI's size: three of them mostly wait for the platforms of end-to-end
 # tests, while two compute. Each has its own database and Redis database.
-# Whoever has nothing left to do takes from the other; tests/schedule.py says what begins.
+# Whoever has nothing left to do takes from the other; tests/fixtures/schedule.py says what begins.
 PYTEST_ARGS ?= -n 5 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
@@ -23,7 +23,7 @@ test: installed-dev  ## The whole test suite; servers are started for it
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 messages: installed-dev  ## The files with translations: new texts in, old ones out, compiled; nothing but Python is needed
-	$(BIN)/python -m tests.messages
+	$(BIN)/python -m tests.house.messages
 
 habits: installed-dev  ## Write the table of habits in docs/providers.md as the test finds them
 	AMBER_WRITE_HABITS=1 $(BIN)/python -m pytest -p tests.services tests/e2e/test_meet_habits.py
@@ -32,7 +32,7 @@ habits: installed-dev  ## Write the table of habits in docs/providers.md as the 
 test-mcp: installed-dev  ## MCP tools and the MCP server against what the protocol's authors have for it (needs npm)
 	npm install --silent --no-audit --no-fund --prefix var/mcp @modelcontextprotocol/server-everything@2026.8.31 \
 	@modelcontextprotocol/conformance@0.1.10
-	$(BIN)/python -m pytest -p tests.services tools/tests/test_use_everything_server.py public_api/tests/test_keep_to_mcp.py
+	$(BIN)/python -m pytest -p tests.services tools/tests/mcp/test_use_everything_server.py public_api/tests/mcp/test_keep_to_mcp.py
 
 test-clients: installed-dev clients  ## Other people's clients against /v1; what cannot be installed is skipped
 	@rm -rf var/clients/said && mkdir -p var/clients/said
@@ -65,10 +65,10 @@ test-fuzz: installed-dev  ## Schemathesis over the OpenAPI document, for FUZZ_SE
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -p tests.services -rP --show-capture=stdout tests/fuzz
 
 test-widget: browser  ## The widget in Debian's Chromium; installs it where this is root on a Debian
-	$(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py tests/e2e/test_reach_widget.py
+	$(BIN)/python -m pytest -p tests.services tests/e2e/widget/test_embed_widget.py tests/e2e/widget/test_reach_widget.py
 
 widget-picture: browser  ## docs/widget.png anew
-	WIDGET_SCREENSHOT=docs/widget.png $(BIN)/python -m pytest -p tests.services tests/e2e/test_embed_widget.py -k picture
+	WIDGET_SCREENSHOT=docs/widget.png $(BIN)/python -m pytest -p tests.services tests/e2e/widget/test_embed_widget.py -k picture
 
 # CLUSTER=short strikes each piece once; CLUSTER_PEOPLE says how many ask at the same time.
 CLUSTER ?= whole
@@ -107,7 +107,7 @@ web-pictures: browser  ## The page's pictures in docs anew
 	WEB_PICTURES=docs $(BIN)/python -m pytest -p tests.services tests/e2e/web/test_take_pictures.py
 
 tour-pictures: browser  ## The pictures of docs/first-assistant.md and of the admin anew
-	$(BIN)/python -m tests.take_pictures docs
+	$(BIN)/python -m tests.house.take_pictures docs
 
 # The headless shell needs half of what the whole browser does; where that is there, it will do.
 browser: installed-dev
@@ -122,7 +122,7 @@ docs: installed  ## The site of the docs, strictly: a link or an anchor that lea
 MERMAID := 11.17.2
 diagrams: browser  ## The pictures of the diagrams in docs, for the site; needs npm
 	@npm install --silent --no-audit --no-fund --prefix var/mermaid mermaid@$(MERMAID)
-	$(BIN)/python -m tests.draw_diagrams var/mermaid/node_modules/mermaid/dist/mermaid.min.js
+	$(BIN)/python -m tests.house.draw_diagrams var/mermaid/node_modules/mermaid/dist/mermaid.min.js
 
 check: lint types layers migrations docs  ## All that can be known without running it
 
@@ -137,14 +137,14 @@ types: installed-dev
 
 layers: installed-dev
 	$(BIN)/lint-imports
-	@$(BIN)/python -m tests.house counts
+	@$(BIN)/python -m tests.house.structure counts
 
 migrations: installed-dev
 	$(BIN)/python -m tests.services manage.py makemigrations --check --dry-run
-	@$(BIN)/python -m tests.services -m tests.migration_rules
+	@$(BIN)/python -m tests.services -m tests.house.migration_rules
 
 check-image: installed-dev  ## The Dockerfile's steps in a folder, and what comes of them started; needs no engine for containers
-	$(BIN)/python -m tests.services -m tests.image_steps
+	$(BIN)/python -m tests.services -m tests.installation.image_steps
 
 bench: installed-dev  ## The numbers of the design, on this machine
 	$(BIN)/python -m bench

@@ -2,12 +2,12 @@
 
 pytest_plugins = [
     "tests.services",
-    "tests.garbage",
-    "tests.setup_django",
-    "tests.databases",
-    "tests.empty_tables",
-    "tests.personas",
-    "tests.own_tools",
-    "tests.worker_loop",
-    "tests.schedule",
+    "tests.fixtures.garbage",
+    "tests.fixtures.setup_django",
+    "tests.fixtures.databases",
+    "tests.fixtures.empty_tables",
+    "tests.fixtures.personas",
+    "tests.fixtures.own_tools",
+    "tests.fixtures.worker_loop",
+    "tests.fixtures.schedule",
 ]

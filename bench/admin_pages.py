@@ -24,7 +24,7 @@ GOAL_MS: Final = 120
 def main() -> None:
     options = _options()
     services.start()
-    import tests.setup_django  # noqa: F401  # Django reads the addresses of the servers just started
+    import tests.fixtures.setup_django  # noqa: F401  # Django reads the addresses of the servers just started
 
     say(f"{'page':60} statements  ms of CPU")
     costs = {path: _measure(client, path) for client, path in _pages(options)}
@@ -48,7 +48,7 @@ def _pages(options: argparse.Namespace) -> Iterator[tuple[Any, str]]:
     from django.urls import get_resolver, reverse
 
     from accounts.models import Organization, User
-    from tests.crowd import furnish
+    from tests.admin.crowd import furnish
 
     assert get_resolver().url_patterns, "the URLconf registers the pages"
     call_command("migrate", verbosity=0)

@@ -1,7 +1,7 @@
 """Ask a target many questions at the same time, and time the tokens of the answers.
 
 A closed loop: each of `concurrent` workers sends its next question when its last was answered. Questions
-carry the marks of tests/fake_provider.py, which set the provider's pace and make the text of each
+carry the marks of tests/fakes/provider.py, which set the provider's pace and make the text of each
 token the time at which it was sent. So it is known of each question when the provider got it, and of
 each token how long it took back: all processes are on this machine, with one CLOCK_MONOTONIC.
 

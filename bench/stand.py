@@ -162,7 +162,7 @@ class Stand:
         """Start the fake provider; yield its base URL."""
         ready_file = self.folder / "provider.url"
         ready_file.unlink(missing_ok=True)
-        argv = ["-m", "tests.fake_provider", "--port", "0", "--ready-file", str(ready_file)]
+        argv = ["-m", "tests.fakes.provider", "--port", "0", "--ready-file", str(ready_file)]
         with self._running("provider", argv, {}) as process:
             self._wait(process, "provider", ready_file.exists)
             yield ready_file.read_text()

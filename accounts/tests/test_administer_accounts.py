@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from accounts import services
 from accounts.models import ApiKey, Group, GroupMember, Invitation, Membership, User
-from tests.personas import api, new_group
+from tests.fixtures.personas import api, new_group
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from accounts.models import ApiKey, Scope, User
 from accounts.sign_in.authentication import authenticate
 from amber.lib.errors import Forbidden
 from amber.lib.secrets import new_api_key
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 ME = "/api/v1/me/"
 

@@ -11,7 +11,7 @@ from accounts.models import IdempotencyRecord
 from accounts.principal import Principal
 from accounts.tenancy.idempotency import ABANDONED_AFTER, Replay, begin, release, settle
 from amber.lib.errors import Conflict, Invalid
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 BODY = {"role": "human", "content": "Hi", "nested": {"b": 1, "a": [1, 2]}}
 

@@ -20,8 +20,8 @@ from accounts.mail.outbox import GATHERED, Recipient, gather_mail, owners_of, po
 from accounts.models import MailKind, MailStatus, OutgoingMail
 from amber.lib.environment import mail_server
 from amber.lib.workers.guard import fault_counts
-from tests.personas import Persona
-from tests.smtp_server import PASSWORD, USER, Mailbox, self_signed, smtp_server, with_login
+from tests.fakes.mail_server import PASSWORD, USER, Mailbox, self_signed, smtp_server, with_login
+from tests.fixtures.personas import Persona
 
 pytestmark = pytest.mark.django_db
 

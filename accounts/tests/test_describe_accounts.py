@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.personas import api
+from tests.fixtures.personas import api
 
 
 @pytest.fixture(scope="module")

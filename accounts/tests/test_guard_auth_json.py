@@ -10,7 +10,7 @@ from django.test import Client
 from accounts import services
 from accounts.models import User
 from accounts.tests.browsers import AUTH, new_browser
-from tests.routes import auth_routes
+from tests.rest.routes import auth_routes
 
 PASSWORD = "a quite long sentence"
 DEEP = b'{"email": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"

@@ -11,7 +11,7 @@ from accounts import services
 from accounts.admin.users import UserAdmin
 from accounts.closing import close_account
 from accounts.models import Invitation, Membership, User
-from tests.personas import OPERATOR, Persona, api
+from tests.fixtures.personas import OPERATOR, Persona, api
 
 ACCEPT = "/api/v1/invitations/accept/"
 DECLINE = "/api/v1/invitations/decline/"

@@ -9,7 +9,7 @@ from accounts.models import ApiKey, Membership, User
 from accounts.principal import BrowserSession, Principal
 from accounts.sign_in.authentication import authenticate
 from accounts.sign_in.credentials import Credential, credential_of, still_good
-from tests.personas import OPERATOR, api
+from tests.fixtures.personas import OPERATOR, api
 
 
 @pytest.fixture

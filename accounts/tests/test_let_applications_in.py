@@ -17,7 +17,7 @@ from accounts import services
 from accounts.auth_pages.oauth_adapter import is_fit_to_return_to
 from accounts.models import ApiKey, AuditEvent, Membership
 from accounts.sign_in.applications import forget_unused, key_hash_of_token
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

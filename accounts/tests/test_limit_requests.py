@@ -14,7 +14,7 @@ from accounts.principal import Principal
 from accounts.sign_in import rates
 from amber.lib.errors import RateLimited
 from amber.lib.rates import Rate, take
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/organizations/"
 

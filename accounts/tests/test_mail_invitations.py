@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.mail.delivery import deliver_due
 from accounts.mail.outbox import open_details
 from accounts.models import MailStatus, Organization, OutgoingMail, User
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 pytestmark = pytest.mark.django_db
 

@@ -8,7 +8,7 @@ from django.utils.dateparse import parse_datetime
 from accounts import registry
 from accounts.models import ApiKey
 from amber.lib.secrets import is_well_formed, sha256_hex
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/api-keys/"
 ME = "/api/v1/me/"

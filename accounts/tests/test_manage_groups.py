@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.group_services import add_group_member, create_group, edit_group, grant_right
 from accounts.models import Group, GroupMember, Membership
 from amber.lib.errors import Conflict
-from tests.personas import OPERATOR, Persona, api, join, new_group
+from tests.fixtures.personas import OPERATOR, Persona, api, join, new_group
 
 pytestmark = pytest.mark.django_db
 

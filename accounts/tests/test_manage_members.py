@@ -4,7 +4,7 @@ import pytest
 
 from accounts import services
 from accounts.models import ApiKey, Membership
-from tests.personas import OPERATOR, Persona, api
+from tests.fixtures.personas import OPERATOR, Persona, api
 
 
 def members(persona: Persona) -> str:

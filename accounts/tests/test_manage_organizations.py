@@ -3,7 +3,7 @@ import uuid
 import pytest
 
 from accounts.models import Membership, Organization
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/organizations/"
 

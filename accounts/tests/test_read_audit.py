@@ -14,7 +14,7 @@ from django.conf import settings as django_settings
 from accounts.audit_actions import AuditAction
 from accounts.models import AuditEvent, User
 from accounts.tests.test_record_audit import note
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 ALL = "/api/v1/audit/"
 EXPORT = f"{ALL}export/"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accounts.registry import PublicAssistant
 from accounts.sign_in.guest_tokens import MARK, new_guest_token, read_guest_token
 from amber.lib.secrets import add_mac
-from tests.secret_keys import new_secret_key
+from tests.fixtures.secret_keys import new_secret_key
 
 OPEN = PublicAssistant(uuid4(), uuid4(), guest_epoch=3)
 

@@ -17,7 +17,7 @@ from accounts.audit_actions import AuditAction
 from accounts.models import AuditChain, AuditEvent, Organization
 from accounts.sign_in.rates import spend_guest_token
 from accounts.tests.browsers import new_browser, post
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 APPENDERS = 20
 

@@ -2,7 +2,7 @@ import pytest
 
 from accounts import services
 from accounts.models import User
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ME = "/api/v1/me/"
 ACTIVE = "/api/v1/me/organization/"

@@ -16,7 +16,7 @@ from accounts.mail.delivery import deliver_due
 from accounts.models import Invitation, Organization, User
 from accounts.tests.browsers import AUTH, new_browser, post
 from amber.lib.ids import new_id
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ME = "/api/v1/me/"
 

@@ -11,7 +11,7 @@ from accounts import services
 from accounts.models import ApiKey, Membership, Organization, Role, User
 from amber.lib.errors import Conflict, Invalid
 from amber.lib.secrets import new_api_key
-from tests.personas import OPERATOR, Persona, api, join
+from tests.fixtures.personas import OPERATOR, Persona, api, join
 
 
 def test_sign_up_gives_a_personal_organization(db):

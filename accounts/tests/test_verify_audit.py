@@ -14,7 +14,7 @@ from accounts.audit import reading, verification
 from accounts.audit.chain import canonical_form, hash_form
 from accounts.models import AuditChain, AuditEvent
 from accounts.tests.test_record_audit import events_of, note
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 pytestmark = pytest.mark.django_db
 

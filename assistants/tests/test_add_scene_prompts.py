@@ -3,7 +3,7 @@ from uuid import uuid4
 import pytest
 
 from assistants.models import Assistant, ScenePrompt
-from tests.personas import api
+from tests.fixtures.personas import api
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.group_services import grant_right
 from assistants.models import Assistant, AssistantTool
-from tests.personas import OPERATOR, api, new_group
+from tests.fixtures.personas import OPERATOR, api, new_group
 
 pytestmark = pytest.mark.django_db
 

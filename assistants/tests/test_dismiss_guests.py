@@ -4,7 +4,7 @@ import pytest
 
 from accounts.registry import public_assistant
 from assistants.models import Assistant
-from tests.personas import api
+from tests.fixtures.personas import api
 
 
 def dismiss(persona, assistant):

@@ -7,7 +7,7 @@ from accounts.models import Organization
 from accounts.principal import Principal
 from assistants import services
 from assistants.models import Assistant
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/assistants/"
 

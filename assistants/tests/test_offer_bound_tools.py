@@ -7,7 +7,7 @@ from amber.lib.secrets import encrypt_column
 from assistants.bound_tools import bound_tools
 from assistants.models import Assistant, AssistantTool
 from assistants.turn_config import toolbox_of, turn_config_of
-from tests.personas import OPERATOR, Persona, join, new_group
+from tests.fixtures.personas import OPERATOR, Persona, join, new_group
 from tools.calling.result_files import ResultFiles
 from tools.calling.toolbox import ToolLimits
 from tools.models import Tool

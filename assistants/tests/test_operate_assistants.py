@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from assistants.models import Assistant, AssistantGrant, AssistantTool, ScenePrompt
-from tests.personas import new_group
+from tests.fixtures.personas import new_group
 from tools.calling.registry import builtin_names
 
 MAX_STATEMENTS = 12

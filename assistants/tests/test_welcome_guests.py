@@ -1,7 +1,7 @@
 from accounts.sign_in.credentials import credential_of, still_good
 from assistants.models import Assistant
 from assistants.services import dismiss_guests
-from tests.personas import visit
+from tests.fixtures.personas import visit
 
 
 def test_a_guest_is_as_welcome_as_the_assistant_says(guest, django_assert_num_queries):

@@ -25,7 +25,7 @@ from amber import embedded
 from amber.lib.ids import least_id_at
 from bench.loadgen import say
 from bench.stand import ROOT
-from tests.secret_keys import new_secret_key
+from tests.fixtures.secret_keys import new_secret_key
 
 Connection = psycopg.Connection[Any]
 

@@ -9,8 +9,8 @@ from amber.lib.secrets import encrypt_column
 from chats.models import Chat
 from chats.tests.rows import new_assistant, new_chat
 from providers.models import LanguageModel, Provider
-from tests.fixtures_provider import RunningProvider, fake_provider
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
+from tests.fixtures.provider import RunningProvider, fake_provider
 from tools.tests.tool_service import weather
 
 __all__ = ["fake_provider", "weather"]

@@ -13,7 +13,7 @@ from chats.messages import transcript
 from chats.messages.imported_tree import build_tree
 from chats.models import Chat, ChatMessage, Turn
 from libraries.models import File
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 ALL = "/api/v1/chats/"
 ABSENT = "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00"

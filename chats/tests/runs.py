@@ -31,7 +31,7 @@ from chats.tests.rows import expire, new_assistant, new_chat, take_over
 from chats.turns.sweep import sweep_turns
 from engine.events import AnyEvent, Event, Transcript, TurnStatus, fold
 from engine.history.prompt import untrusted_prompt
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 WAIT_SECONDS = 30
 _PIECES = ("text.delta", "reasoning.delta")

@@ -1,3 +1,3 @@
-from tests.fixtures_provider import fake_provider
+from tests.fixtures.provider import fake_provider
 
 __all__ = ["fake_provider"]

@@ -8,7 +8,7 @@ import pytest
 
 from amber.lib.tests.local_server import LocalServer
 from libraries.tests.ledger import new_library
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 
 @pytest.fixture(autouse=True)

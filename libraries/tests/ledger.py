@@ -17,7 +17,7 @@ from libraries.ingestion import indexing, intake
 from libraries.ingestion.intake import DocumentSource
 from libraries.models import Document, DocumentChunk, Library
 from providers.models import EmbeddingModel, Provider
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 ALL = "/api/v1/libraries/"
 _numbers = count(1)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from amber.lib.tests.guarded_client import guarded
-from amber.lib.tests.test_fetch_egress import certificate_for
+from amber.lib.tests.egress.guarded_client import guarded
+from amber.lib.tests.egress.test_fetch_egress import certificate_for
 from amber.lib.workers.worker import Worker
 from libraries.git import importing
 from libraries.models import Document, Repository
 from libraries.tests.git_server import GitServer
 from libraries.tests.git_server import Repository as GitRepository
 from libraries.tests.ledger import ALL, ingest
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 FILES = {
     "README.md": "# Pumps\n\nThe pump P-102 is blue.",

@@ -13,7 +13,7 @@ from libraries.models import Document, Library
 from libraries.retrieval import search as retrieval
 from libraries.retrieval.keyword_retriever import search_keywords
 from libraries.retrieval.scope import Filters, scopes_of
-from tests.tenants import for_first_library, for_organization
+from tests.fixtures.tenants import for_first_library, for_organization
 
 search = for_first_library(retrieval.search)
 

@@ -6,7 +6,7 @@ from django.test import Client
 from memory.facts.facts import Fact, remember
 from memory.models import OrganizationMemories, PersonMemories
 from memory.owner import Owner
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 pytestmark = pytest.mark.django_db
 

@@ -25,7 +25,7 @@ from memory.extraction.fact_finding import KNOWN_TOKENS, Extractor, find, keep
 from memory.facts.facts import Fact, RememberResult, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from memory.facts.facts import Fact, RememberResult, remember, valid_of
 from memory.facts.handover import hand_over
 from memory.models import Memory
 from memory.owner import Owner
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 
 @pytest.fixture

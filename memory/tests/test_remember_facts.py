@@ -20,8 +20,8 @@ from memory.models import Memory
 from memory.owner import Owner
 from memory.recall import recall as recalling
 from memory.services import edit_memory, forget_all, forget_memory
-from tests.personas import Persona
-from tests.tenants import for_organization
+from tests.fixtures.personas import Persona
+from tests.fixtures.tenants import for_organization
 
 MODEL = UUID("01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f01")
 

@@ -7,7 +7,7 @@ from chats.tests.conftest import (
     new_model,
     provider,
 )
-from tests.fixtures_provider import fake_provider
+from tests.fixtures.provider import fake_provider
 from tools.tests.tool_service import weather
 
 __all__ = [

@@ -6,11 +6,11 @@ import pytest
 
 from accounts.models import IdempotencyRecord
 from chats.models import Turn
-from chats.tests.leftovers import furnish, new_stored_file
 from chats.tests.rows import new_assistant, new_chat
+from chats.tests.turns.leftovers import furnish, new_stored_file
 from libraries.models import Document, DocumentChunk, Library
 from providers.models import EmbeddingModel, UsageRecord
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 from tools.models import Tool, ToolCallRecord
 
 

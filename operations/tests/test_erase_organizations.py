@@ -8,8 +8,8 @@ from accounts.group_services import grant_right
 from accounts.models import Group, GroupMember, Invitation, Membership, Organization
 from assistants.models import AssistantGrant
 from chats.models import Chat, Turn
-from chats.tests.leftovers import is_gone, is_stored, new_stored_file
 from chats.tests.rows import new_assistant
+from chats.tests.turns.leftovers import is_gone, is_stored, new_stored_file
 from libraries.models import Document, File, Library, LibraryGrant
 from libraries.tests.ledger import ingest, new_document, new_library
 from memory.models import Memory
@@ -17,7 +17,7 @@ from operations.maintenance.periodic_jobs import PERIODIC_JOBS
 from operations.privacy import organization_erasure
 from operations.privacy.organization_erasure import erase_organizations
 from operations.tests.estate import Estate, embedder, enqueued
-from tests.personas import OPERATOR, Persona, api, new_group, visit
+from tests.fixtures.personas import OPERATOR, Persona, api, new_group, visit
 from tools.models import ToolGrant
 
 __all__ = ["embedder", "enqueued"]

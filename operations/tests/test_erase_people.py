@@ -10,8 +10,8 @@ from accounts.group_services import grant_right
 from accounts.models import ApiKey, IdempotencyRecord, Membership, Organization, Role, User
 from assistants.models import Assistant
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from chats.tests.leftovers import furnish, is_gone, is_stored, new_stored_file, rows_in
 from chats.tests.rows import new_assistant, new_chat, new_turn, say
+from chats.tests.turns.leftovers import furnish, is_gone, is_stored, new_stored_file, rows_in
 from libraries.models import Embedding, File
 from memory.facts.facts import Fact, remember
 from memory.models import Memory
@@ -22,7 +22,7 @@ from operations.privacy import person_erasure
 from operations.privacy.person_erasure import erase, erase_people
 from operations.tests.estate import Estate, embedder, enqueued
 from providers.models import UsageRecord
-from tests.personas import OPERATOR, Persona, api, join, new_group
+from tests.fixtures.personas import OPERATOR, Persona, api, join, new_group
 from tools.models import ToolCallRecord
 
 ADDRESS = "/api/v1/me/erase/"

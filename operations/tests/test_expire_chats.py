@@ -13,7 +13,8 @@ from accounts.models import ApiKey
 from amber.lib.workers import time_slice
 from chats import services
 from chats.models import Chat, ChatMessage, MessageBlock, Turn
-from chats.tests.leftovers import (
+from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_chat, say
+from chats.tests.turns.leftovers import (
     cached_vectors,
     furnish,
     is_gone,
@@ -21,7 +22,6 @@ from chats.tests.leftovers import (
     new_stored_file,
     rows_in,
 )
-from chats.tests.rows import converse, new_assistant, new_chat, new_turn, of_chat, say
 from libraries.models import Document, File, Library
 from memory.facts.facts import Fact, remember
 from memory.models import Memory
@@ -30,7 +30,7 @@ from operations.privacy import chat_deletion, retention
 from operations.privacy.chat_deletion import remove_chat
 from operations.privacy.retention import expire_old_chats, remove_expired_chats
 from providers.models import EmbeddingModel, UsageRecord
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

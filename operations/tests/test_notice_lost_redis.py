@@ -21,7 +21,7 @@ from chats.events.viewers import Hub, Viewer
 from chats.running.stopping import running_turns
 from chats.tests.event_streams import run_on_new_loop
 from operations.maintenance import turns
-from tests.e2e.link import Link
+from tests.e2e.kit.link import Link
 
 ORGANIZATION, TURN = UUID(int=1), UUID(int=2)
 KEY = events_key(ORGANIZATION, TURN)

@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 from amber import installation
 from amber.lib.ids import least_id_at, new_id
-from tests.databases import ROOT, drop_database, migrated, own_database
+from tests.fixtures.databases import ROOT, drop_database, migrated, own_database
 
 pytestmark = pytest.mark.e2e
 

@@ -26,7 +26,7 @@ from operations.partitions.months import (
     start_of,
 )
 from providers.models import UsageRecord, made_between
-from tests.databases import ROOT
+from tests.fixtures.databases import ROOT
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from chats.turns import sweep
 from engine import loop
 from engine.events import TurnStatus
 from providers.models import LanguageModel, UsageRecord
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 from tools.calling.registry import register_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,7 +22,7 @@ from memory.owner import Owner
 from operations.privacy import person_export
 from operations.privacy.person_export import person_document
 from providers.models import OFFLINE_URL, EmbeddingModel, Provider, UsageRecord
-from tests.personas import OPERATOR, Persona, api, new_group
+from tests.fixtures.personas import OPERATOR, Persona, api, new_group
 from tools.models import Tool
 
 ADDRESS = "/api/v1/me/export/"

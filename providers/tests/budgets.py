@@ -9,7 +9,7 @@ from providers.budgets import reservations
 from providers.budgets.rules import Spending
 from providers.budgets.scopes import BudgetSubject
 from providers.models import Budget, BudgetCounter
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 
 def new_budget(persona: Persona, limit: int | str, **fields: Any) -> Budget:

@@ -170,7 +170,7 @@ def test_vectors_of_another_length_are_another_model(said):
 
 def test_after_a_lost_key_ring_the_environment_counts_again(said, settings):
     said(OPENAI_API_KEY="sk-1")
-    from tests.secret_keys import new_secret_key
+    from tests.fixtures.secret_keys import new_secret_key
 
     settings.AMBER_SECRET_KEYS = (new_secret_key(),)
     said(OPENAI_API_KEY="sk-1")

@@ -22,7 +22,7 @@ from providers.budgets.rules import (
 from providers.models import Budget, BudgetCounter, BudgetReservation
 from providers.tests.budgets import budget_subject, held, new_budget, tokens
 from providers.usage import ledger
-from tests.personas import OPERATOR
+from tests.fixtures.personas import OPERATOR
 
 
 def reserve(persona, number=100, money="0", **fields):

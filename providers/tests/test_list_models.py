@@ -1,7 +1,7 @@
 import pytest
 
 from providers.services import bootstrap_from_environment
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/models/"
 

@@ -6,7 +6,7 @@ from accounts.principal import Principal
 from engine.provider.model import Usage
 from providers.models import UsageRecord
 from providers.usage import ledger
-from tests.personas import Persona, api
+from tests.fixtures.personas import Persona, api
 
 ALL = "/api/v1/usage/"
 

@@ -8,7 +8,7 @@ from providers.budgets import reservations
 from providers.models import Budget, BudgetCounter
 from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/budgets/"
 ABSENT = "01931e6a-7c1e-7d6b-9d54-9d9b8a1c5f00"

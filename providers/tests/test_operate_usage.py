@@ -19,7 +19,7 @@ from providers.tests.budgets import budget_subject, new_budget, tokens
 from providers.usage import ledger
 from providers.usage.chart import HEIGHT, WIDTH, chart_of, scale_of
 from providers.usage.figures import write_cost, write_short
-from tests.personas import OPERATOR
+from tests.fixtures.personas import OPERATOR
 
 REPORT = "/admin/providers/usagerecord/report/"
 BUDGETS = "/admin/providers/budget/"

@@ -9,7 +9,7 @@ import pytest
 from engine.provider.model import Usage
 from providers.models import UsageRecord
 from providers.usage import ledger
-from tests.personas import api
+from tests.fixtures.personas import api
 
 ALL = "/api/v1/usage/"
 USUAL = Usage(3, 2, 1)

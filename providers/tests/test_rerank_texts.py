@@ -9,7 +9,7 @@ import pytest
 
 from providers import reranker
 from providers.reranker import RerankError, order_for_turn
-from tests.fake_reranker import FakeReranker, by_length
+from tests.fakes.reranker import FakeReranker, by_length
 
 TEXTS = ["alpha", "beta", "gamma"]
 

@@ -13,7 +13,7 @@ from providers import services
 from providers.known_models import NamedModel
 from providers.models import EmbeddingModel, LanguageModel, Provider
 from providers.presets import PRESETS
-from tests.fixtures_provider import fake_provider
+from tests.fixtures.provider import fake_provider
 
 __all__ = ["fake_provider"]
 

@@ -17,7 +17,7 @@ from chats.tests.conftest import fake_provider, new_model, provider
 from chats.tests.runs import WAIT_SECONDS, run_named
 from providers.models import LanguageModel
 from public_api.tests.live_server import live_server, sdk
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
 
 __all__ = ["fake_provider", "new_model", "provider"]
 

@@ -12,7 +12,7 @@ from engine.events import TurnStatus
 from libraries.models import File
 from public_api.tests.completions import png_url
 from public_api.tests.exchange import Answer, request
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

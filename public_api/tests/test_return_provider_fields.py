@@ -1,6 +1,6 @@
 """Models that want back what they sent, asked by programs: what a client must bring back it is given,
 and what it brings back reaches the model. The fake provider refuses whatever lacks the very signature or
-thought (`tests.fake_habits`).
+thought (`tests.fakes.habits`).
 """
 
 import json
@@ -17,11 +17,11 @@ from chats.tests.runs import marker
 from engine.provider import openai_model
 from public_api.tests.completions import WEATHER, ask, deltas, said, streamed, text_of
 from public_api.tests.exchange import request
-from public_api.tests.test_create_responses import WEATHER as WEATHER_OF_RESPONSES
-from public_api.tests.visits import ask as visitor_asks
-from public_api.tests.visits import get as visitor_gets
-from public_api.tests.visits import open_chat
-from tests.fake_answers import answer_text
+from public_api.tests.guests.visits import ask as visitor_asks
+from public_api.tests.guests.visits import get as visitor_gets
+from public_api.tests.guests.visits import open_chat
+from public_api.tests.responses.test_create_responses import WEATHER as WEATHER_OF_RESPONSES
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,10 +20,10 @@ import pytest
 
 from amber.processes import wait_until
 from public_api.tests.completions import png_url
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
-from tests.fake_answers import answer_text
-from tests.fixtures_provider import RunningProvider
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform
+from tests.fakes.answers import answer_text
+from tests.fixtures.provider import RunningProvider
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

@@ -4,7 +4,7 @@ import pytest
 
 from tests.clients.test_other_clients import INSTALLED, reason_to_skip
 from tests.e2e.test_run_public_api_page import programs, reader, said_by
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 
 __all__ = ["reader"]
 

@@ -16,7 +16,7 @@ import pytest
 
 from public_api.tests.openai_forms import OURS
 from tests.clients.test_other_clients import INSTALLED
-from tests.test_docs import events_of_responses
+from tests.house.test_docs import events_of_responses
 
 SAID = Path(os.environ.get("SAID_FOLDER", INSTALLED / "said"))
 NODE = INSTALLED / "node"

@@ -8,8 +8,8 @@ from typing import Any, Final
 from engine.events import Transcript, fold
 from tests.cluster.cluster import Cluster
 from tests.cluster.load import Question
-from tests.e2e.transcripts import check_numbers
-from tests.fake_answers import answer_text
+from tests.e2e.kit.transcripts import check_numbers
+from tests.fakes.answers import answer_text
 
 CUT_OFF: Final = {"lost", "released"}
 """How the ledger calls a request whose worker died or had to stop."""

@@ -248,7 +248,7 @@ class Cluster:
         argv = [
             sys.executable,
             "-m",
-            "tests.fake_provider",
+            "tests.fakes.provider",
             "--port",
             "0",
             "--ready-file",

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.client import Client
-from tests.e2e.platform import QUICK_LEASE, Platform, started_platform
-from tests.fixtures_provider import RunningProvider, fake_provider
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import QUICK_LEASE, Platform, started_platform
+from tests.fixtures.provider import RunningProvider, fake_provider
 
 __all__ = ["fake_provider"]
 

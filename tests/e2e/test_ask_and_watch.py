@@ -4,10 +4,10 @@ import socket
 
 import pytest
 
-from tests.e2e.client import Client, Viewer
-from tests.e2e.transcripts import check_numbers, check_stored
-from tests.fake_answers import answer_text
-from tests.ports import free_port
+from tests.e2e.kit.client import Client, Viewer
+from tests.e2e.kit.transcripts import check_numbers, check_stored
+from tests.fakes.answers import answer_text
+from tests.fixtures.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

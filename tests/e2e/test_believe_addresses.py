@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
-from tests.ports import free_port
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform
+from tests.fixtures.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Asked, Client, Viewer
-from tests.e2e.platform import QUICK_LEASE, Platform
-from tests.e2e.transcripts import check_stored
-from tests.fake_answers import answer_text
+from tests.e2e.kit.client import Asked, Client, Viewer
+from tests.e2e.kit.platform import QUICK_LEASE, Platform
+from tests.e2e.kit.transcripts import check_stored
+from tests.fakes.answers import answer_text
 from tools.tests.tool_service import ToolService, function, serving
 
 pytestmark = pytest.mark.e2e

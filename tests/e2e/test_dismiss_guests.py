@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.e2e.client import Client, Connection
-from tests.e2e.platform import Platform
+from tests.e2e.kit.client import Client, Connection
+from tests.e2e.kit.platform import Platform
 
 pytestmark = pytest.mark.e2e
 

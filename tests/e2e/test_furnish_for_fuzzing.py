@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.platform import Platform
+from tests.e2e.kit.platform import Platform
 from tests.fuzz.danger import SPOILERS
 from tests.fuzz.first_requests import FIRST
 from tests.fuzz.furnish import SAME_BY_ANOTHER_NAME, furnish
-from tests.test_openapi import OPERATIONS
-from tools.tests.oauth_service import serving_oauth
+from tests.rest.test_openapi import OPERATIONS
+from tools.tests.mcp.oauth_service import serving_oauth
 from tools.tests.services import say_json
 from tools.tests.tool_service import function, serving
 

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.client import PATIENCE_SECONDS, Client, Connection
-from tests.e2e.platform import Platform
+from tests.e2e.kit.client import PATIENCE_SECONDS, Client, Connection
+from tests.e2e.kit.platform import Platform
 
 pytestmark = pytest.mark.e2e
 

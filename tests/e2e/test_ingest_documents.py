@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from libraries.chunking.chunker import chunk
-from tests.e2e.client import Client
 from tests.e2e.conftest import leaves_no_trace
-from tests.e2e.halting import MOMENTS, Halt
-from tests.e2e.platform import Platform
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.halting import MOMENTS, Halt
+from tests.e2e.kit.platform import Platform
 
 pytestmark = pytest.mark.e2e
 

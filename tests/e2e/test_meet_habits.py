@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
+from tests.e2e.kit.client import Client
 from tests.habits import table
 from tests.habits.asking import WAYS, verdict
 from tests.habits.table import HABITS

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Asked, Client, Viewer
-from tests.e2e.transcripts import check_stored
-from tests.fake_answers import answer_text
+from tests.e2e.kit.client import Asked, Client, Viewer
+from tests.e2e.kit.transcripts import check_stored
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

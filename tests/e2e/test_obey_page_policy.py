@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.browser import chromium, expect, why_there_is_none
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import PASSWORD, new_account
+from tests.e2e.kit.browser import chromium, expect, why_there_is_none
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import PASSWORD, new_account
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.client import Client
-from tests.fake_answers import answer_text
+from tests.e2e.kit.client import Client
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

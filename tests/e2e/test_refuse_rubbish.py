@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from tests.e2e.client import Client, Viewer
-from tests.e2e.transcripts import check_stored
+from tests.e2e.kit.client import Client, Viewer
+from tests.e2e.kit.transcripts import check_stored
 
 pytestmark = pytest.mark.e2e
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.client import Answer, Client, Connection
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import SESSION, new_account, send, signed_in
+from tests.e2e.kit.client import Answer, Client, Connection
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import SESSION, new_account, send, signed_in
 
 pytestmark = pytest.mark.e2e
 

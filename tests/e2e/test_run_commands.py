@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.copies import Copy, Loaded
-from tests.e2e.platform import AS_OWNER, PATIENCE_SECONDS
+from tests.e2e.kit.copies import Copy, Loaded
+from tests.e2e.kit.platform import AS_OWNER, PATIENCE_SECONDS
 
 pytestmark = pytest.mark.e2e
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from public_api.webhooks.signing import signature
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
-from tests.fake_answers import answer_text
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import SESSION, new_account, send
-from tests.ports import free_port
-from tests.smtp_server import Mailbox, smtp_server
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import SESSION, new_account, send
+from tests.fakes.mail_server import Mailbox, smtp_server
+from tests.fixtures.ports import free_port
 
 pytestmark = pytest.mark.e2e
 

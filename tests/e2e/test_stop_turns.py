@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.client import Client
-from tests.e2e.transcripts import check_numbers, check_stored
-from tests.fake_answers import answer_text
-from tests.fixtures_provider import RunningProvider
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.transcripts import check_numbers, check_stored
+from tests.fakes.answers import answer_text
+from tests.fixtures.provider import RunningProvider
 
 pytestmark = pytest.mark.e2e
 

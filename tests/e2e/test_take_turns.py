@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform
 
 pytestmark = pytest.mark.e2e
 

@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from amber.lib.tests.local_server import LocalServer, Request, say
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import new_account, send, signed_in
-from tests.fake_answers import answer_text
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import new_account, send, signed_in
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

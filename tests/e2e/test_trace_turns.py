@@ -12,12 +12,12 @@ import pytest
 
 from amber.lib.tracing import names
 from amber.lib.tracing.exporting import FLUSH_SECONDS
-from tests.e2e.client import Asked, Client
 from tests.e2e.conftest import leaves_no_trace
-from tests.e2e.platform import QUICK_LEASE, Platform, started_platform
-from tests.e2e.sessions import new_account, send, signed_in
-from tests.fake_collector import Collector, Found, collector
-from tests.fixtures_provider import RunningProvider
+from tests.e2e.kit.client import Asked, Client
+from tests.e2e.kit.platform import QUICK_LEASE, Platform, started_platform
+from tests.e2e.kit.sessions import new_account, send, signed_in
+from tests.fakes.collector import Collector, Found, collector
+from tests.fixtures.provider import RunningProvider
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ from openai import APIError
 from amber.processes import wait_until
 from chats.tests.runs import marker
 from public_api.tests.live_server import sdk
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

@@ -19,9 +19,9 @@ from assistants.models import Assistant
 from libraries.models import Document, DocumentStatus, File
 from providers.models import Budget
 from public_api.models import DeliveryStatus, WebhookDelivery
-from tests.personas import Guest, Persona, api, found, join, visit
-from tests.test_guest_tenancy import rows_of_guest
-from tests.test_tenancy import rows_of
+from tests.fixtures.personas import Guest, Persona, api, found, join, visit
+from tests.tenancy.test_guest_tenancy import rows_of_guest
+from tests.tenancy.test_tenancy import rows_of
 
 Party = dict[str, dict[str, Any]]
 AMPLE_TOKENS = 10**10

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.fixtures_provider import fake_provider
+from tests.fixtures.provider import fake_provider
 
 __all__ = ["fake_provider"]
 

@@ -4,8 +4,8 @@ turns that wait, stored responses. Each takes the place of the row of its kind t
 from typing import Any
 
 from amber.lib.tests.local_server import say
-from tests.e2e.client import Asked, Client
-from tests.e2e.platform import Platform
+from tests.e2e.kit.client import Asked, Client
+from tests.e2e.kit.platform import Platform
 from tools.tests.tool_service import ToolService
 
 WAITING = "Do it. [[fake call=send args=e30 tokens=3]]"

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import Client
-from tests.e2e.platform import Platform, started_platform
-from tests.fixtures_provider import RunningProvider
+from tests.e2e.kit.client import Client
+from tests.e2e.kit.platform import Platform, started_platform
+from tests.fixtures.provider import RunningProvider
 from tests.fuzz.danger import is_apart
 from tests.fuzz.first_requests import FIRST
 from tests.fuzz.furnish import furnish
-from tests.routes import METHODS
-from tools.tests.oauth_service import serving_oauth
+from tests.rest.routes import METHODS
+from tools.tests.mcp.oauth_service import serving_oauth
 from tools.tests.services import say_json
 from tools.tests.tool_service import function, serving
 

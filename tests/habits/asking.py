@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.e2e.client import Asked, Client, Connection
-from tests.e2e.transcripts import check_stored
+from tests.e2e.kit.client import Asked, Client, Connection
+from tests.e2e.kit.transcripts import check_stored
 from tests.habits.habit import ARGUMENTS, COMPLETION_TOKENS, PROMPT_TOKENS, Expected, Habit, Json
 from tests.habits.table import HABITS
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tests import fake_answers
+from tests.fakes import answers
 
 Json = dict[str, Any]
 
@@ -59,13 +59,13 @@ class Exchange:
 
     @property
     def has_results(self) -> bool:
-        return fake_answers.results_at_end(self.messages) > 0
+        return answers.results_at_end(self.messages) > 0
 
     def calls(self) -> list[tuple[str, Json]]:
         """The tools to call now: two of those that are offered, or none once they are answered."""
         if self.has_results:
             return []
-        offered = fake_answers.offered_tools(self.request)
+        offered = answers.offered_tools(self.request)
         return [(name, values) for name, values in ARGUMENTS.items() if name in offered][:2]
 
 

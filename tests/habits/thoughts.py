@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from tests import fake_habits
+from tests.fakes import habits
 from tests.habits.habit import (
     ANSWER,
     PIECES,
@@ -100,15 +100,15 @@ def _undetailed(x: Exchange) -> str:
 
 
 def _unsigned(x: Exchange) -> str:
-    return fake_habits.refused("gemini", x.messages)
+    return habits.refused("gemini", x.messages)
 
 
 def _thoughtless(x: Exchange) -> str:
-    return fake_habits.refused("deepseek", x.messages)
+    return habits.refused("deepseek", x.messages)
 
 
 def _unknown(x: Exchange) -> str:
-    return fake_habits.refused("strict", x.messages)
+    return habits.refused("strict", x.messages)
 
 
 def _long_ids(x: Exchange) -> str:
@@ -182,7 +182,7 @@ HABITS = [
         "signatures",
         "Gemini",
         "wants the signatures of its calls back",
-        _wants(_unsigned, call_fields=lambda i: {"extra_content": fake_habits.signature(i)}),
+        _wants(_unsigned, call_fields=lambda i: {"extra_content": habits.signature(i)}),
         _TWO,
         comes_after=True,
     ),
@@ -192,7 +192,7 @@ HABITS = [
         "wants its thoughts back, of each message of a turn that calls",
         _wants(
             _thoughtless,
-            head=lambda i: {"reasoning_content": fake_habits.thought(i)},
+            head=lambda i: {"reasoning_content": habits.thought(i)},
             call_id="call_deep{0}",
         ),
         Expected(calls=2),

@@ -1,4 +1,4 @@
-"""How the servers of Anthropic's and OpenAI's newer APIs answer: `tests.fake_anthropic`, `tests.fake_responses`.
+"""How the servers of Anthropic's and OpenAI's newer APIs answer: `tests.fakes.anthropic`, `tests.fakes.responses`.
 
 They play by themselves; a marker in the question names the tool to call.
 """

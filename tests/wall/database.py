@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 
-from tests.databases import drop_database, migrated, own_database
+from tests.fixtures.databases import drop_database, migrated, own_database
 from tests.wall.rows import Rows, write_rows
 
 

@@ -47,7 +47,7 @@ OF_CREATORS: Final = frozenset(
     }
 )
 """What its creator alone sees unless it is shared, which no row here is, or granted to a group: each
-here to one that only its creator is in (tests/test_wall_of_shared_rows.py has the others)."""
+here to one that only its creator is in (tests/wall/test_read_shared_rows.py has the others)."""
 NOT_OF_WEB_GUESTS: Final = frozenset(
     {
         "accounts_apikey",

@@ -18,7 +18,7 @@ from pgrls.coverage import ExercisedTuple, exercised_from_sql, write_artifact
 
 from accounts.tenancy.wall import TABLES
 from amber.database_roles import APP, OWNER, SEARCH, SEARCHED, WITHHELD
-from tests.databases import ROOT
+from tests.fixtures.databases import ROOT
 from tests.wall import attacks
 from tests.wall.database import walled_database
 from tests.wall.rows import pk_of

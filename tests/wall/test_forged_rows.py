@@ -29,10 +29,10 @@ from libraries.models import Document, Library, Repository
 from libraries.tests.enqueued import enqueued
 from libraries.tests.ledger import ingest, new_document, new_library
 from public_api.models import WebhookDelivery
-from public_api.tests.hooks import hook, receiver
+from public_api.tests.webhooks.hooks import hook, receiver
 from public_api.webhooks.delivery import deliver_due
-from tests.fixtures_provider import fake_provider
-from tests.personas import Persona
+from tests.fixtures.personas import Persona
+from tests.fixtures.provider import fake_provider
 from tests.wall.open_doors import MARK, stored, written
 from tools.models import Tool
 

@@ -1,6 +1,6 @@
 """Ask at every address with all of Amber's own doors open: Postgres alone keeps others' rows.
 
-Generated from the URLconf like tests/test_tenancy.py. Each call names rows of alice's, in its
+Generated from the URLconf like tests/tenancy/test_tenancy.py. Each call names rows of alice's, in its
 address, its query and its body. Whatever the answer is, it is none that fails (below 500), it shows
 nothing of hers, and her rows are as they were. The last tests take the wall away too: then her rows
 do come through, so these calls would find a hole.
@@ -21,10 +21,10 @@ from chats.models import ChatMessage, Turn
 from libraries.models import Document, File
 from memory.models import Memory
 from public_api.models import WebhookDelivery
-from tests.personas import Persona, api, visit
-from tests.routes import Route, all_routes, openai_routes
-from tests.test_guest_tenancy import guest, guest_rows, standing_guest
-from tests.test_tenancy import (
+from tests.fixtures.personas import Persona, api, visit
+from tests.rest.routes import Route, all_routes, openai_routes
+from tests.tenancy.test_guest_tenancy import guest, guest_rows, standing_guest
+from tests.tenancy.test_tenancy import (
     alice,
     bob,
     mallory,
@@ -145,7 +145,7 @@ def is_streamed(answer: Any, route: Route) -> bool:
 
 
 ENDING_CALLS = [(route, method) for route, method in CALLS if not route.is_endless]
-"""The endless stream reads no rows; chats/tests/test_watch_changes.py says who is told what."""
+"""The endless stream reads no rows; chats/tests/watching/test_watch_changes.py says who is told what."""
 
 
 @pytest.mark.parametrize(("route", "method"), ENDING_CALLS, ids=named)

@@ -14,8 +14,8 @@ from amber.lib.postgres.base import TENANT_ROLE
 from chats.models import ChatMessage
 from memory.models import Memory
 from public_api.tests.exchange import request
-from tests.personas import Persona, api
-from tests.test_tenancy import rows_of
+from tests.fixtures.personas import Persona, api
+from tests.tenancy.test_tenancy import rows_of
 from tests.wall.open_doors import MARK, open_all, shown
 from tests.wall.test_open_doors import STREAMS, only_ids
 

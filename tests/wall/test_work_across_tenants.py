@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.databases import ROOT
-from tests.house import APPS
+from tests.fixtures.databases import ROOT
+from tests.house.structure import APPS
 
 PAGE: Final = (ROOT / "docs" / "security-model.md").read_text()
 ACROSS: Final = "across tenants"

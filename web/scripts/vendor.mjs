@@ -1,6 +1,6 @@
 /*
  * Copies what the page uses of npm's packages into vendor/, as published, with licences and a list of
- * hashes. Run by `make web-vendor` after `npm ci`; tests/test_web_files.py holds the folder to the list.
+ * hashes. Run by `make web-vendor` after `npm ci`; tests/house/test_web_files.py holds the folder to the list.
  */
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 """Assemble the widget: one file for embedders, of its own part and the modules it shares with the page.
 
-`make widget` writes it; tests/test_web_files.py holds it to its parts. A line `/*= shared/name.js */` in
+`make widget` writes it; tests/house/test_web_files.py holds it to its parts. A line `/*= shared/name.js */` in
 web/widget/amber-widget.js stands for that module, without its imports, exports and types. What only
 people who read the source need (layout, comments, long names) is left out: half of what pages fetch.
 Nothing is optimized beyond that, so the source must end each statement with a semicolon.

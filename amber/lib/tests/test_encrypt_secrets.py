@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amber.lib import secrets
 from amber.lib.secrets import DecryptError, SecretKeyError, decrypt, encrypt
-from tests.secret_keys import new_secret_key
+from tests.fixtures.secret_keys import new_secret_key
 
 OLD, NEW = new_secret_key(), new_secret_key()
 ROW: dict[str, Any] = {"table": "tools", "pk": "1", "organization_id": "a"}

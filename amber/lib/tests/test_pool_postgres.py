@@ -10,7 +10,7 @@ from django.db import connections
 
 from amber.lib.postgres import base
 from amber.lib.postgres.base import DatabaseWrapper, ReconnectingPool
-from tests.e2e.link import Link
+from tests.e2e.kit.link import Link
 
 OUTAGE_SECONDS = 17.0
 """Pauses that double from 1 s on would let the next attempt follow 11 s after it, or later."""

@@ -1,4 +1,4 @@
-"""Where a read goes: the rules alone. tests/e2e/test_read_replica.py has a real standby."""
+"""Where a read goes: the rules alone. tests/e2e/outages/test_read_replica.py has a real standby."""
 
 import time
 from collections.abc import Iterator

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.axe import AXE
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import new_account, signed_in
+from tests.e2e.kit.axe import AXE
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.conftest import browser, cookies_of
 from tests.e2e.web.visitor import Person, Visitor, new_page
 

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import get_resolver
 
-from tests.e2e.axe import AXE, RULES
+from tests.e2e.kit.axe import AXE, RULES
 from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.e2e.browser import chromium, why_there_is_none
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import new_account, signed_in
+from tests.e2e.kit.browser import chromium, why_there_is_none
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:

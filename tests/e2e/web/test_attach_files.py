@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.visitor import Visitor, mark
 
 pytestmark = pytest.mark.e2e

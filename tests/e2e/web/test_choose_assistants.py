@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.e2e.browser import expect
-from tests.e2e.sessions import new_account, signed_in
+from tests.e2e.kit.browser import expect
+from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person
 
 pytestmark = pytest.mark.e2e

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 
 pytestmark = pytest.mark.e2e
 

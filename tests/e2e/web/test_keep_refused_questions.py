@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.test_attach_files import attach, file, picture
 from tests.e2e.web.visitor import Person, mark
 

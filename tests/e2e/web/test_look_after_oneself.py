@@ -6,7 +6,7 @@ import re
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.visitor import mark
 
 pytestmark = pytest.mark.e2e

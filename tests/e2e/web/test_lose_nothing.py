@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.browser import expect
-from tests.e2e.sessions import PASSWORD, SESSION, new_account, signed_in
+from tests.e2e.kit.browser import expect
+from tests.e2e.kit.sessions import PASSWORD, SESSION, new_account, signed_in
 from tests.e2e.web.visitor import Person, mark
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 
 pytestmark = pytest.mark.e2e
 

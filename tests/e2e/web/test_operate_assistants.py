@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.e2e.axe import AXE
-from tests.e2e.browser import expect
-from tests.e2e.sessions import new_account, signed_in
+from tests.e2e.kit.axe import AXE
+from tests.e2e.kit.browser import expect
+from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor, call, mark, say
 
 pytestmark = pytest.mark.e2e

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from amber.processes import wait_until
-from tests.e2e.sessions import new_account, signed_in
+from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person
 from tools.tests.tool_service import ToolService, function, serving
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from tests.e2e.browser import expect
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import PASSWORD, new_account, signed_in
+from tests.e2e.kit.browser import expect
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import PASSWORD, new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor
 
 pytestmark = pytest.mark.e2e

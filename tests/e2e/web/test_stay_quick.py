@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.visitor import mark
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.visitor import Visitor, call, say
 from tools.tests.tool_service import function, serving
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.browser import expect
+from tests.e2e.kit.browser import expect
 from tests.e2e.web.visitor import call, mark, say
-from tests.fake_answers import answer_text
+from tests.fakes.answers import answer_text
 from tools.tests.tool_service import ToolService, function, serving
 
 pytestmark = pytest.mark.e2e

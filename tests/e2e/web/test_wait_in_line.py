@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.browser import expect
-from tests.e2e.platform import Platform
+from tests.e2e.kit.browser import expect
+from tests.e2e.kit.platform import Platform
 from tests.e2e.web.visitor import Person, Visitor, mark
 
 pytestmark = pytest.mark.e2e

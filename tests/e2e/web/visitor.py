@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from tests.e2e.axe import assert_accessible
-from tests.e2e.browser import PATIENCE_MS, expect
-from tests.e2e.platform import Platform
-from tests.e2e.sessions import send
+from tests.e2e.kit.axe import assert_accessible
+from tests.e2e.kit.browser import PATIENCE_MS, expect
+from tests.e2e.kit.platform import Platform
+from tests.e2e.kit.sessions import send
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Locator, Page
