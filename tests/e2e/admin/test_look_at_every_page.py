@@ -41,15 +41,11 @@ _ALIKE: Final = (
 _ACTS: Final = ("/logout/", "/connect/")
 """Links that do something, or lead elsewhere."""
 _LINKS: Final = """() => [...document.querySelectorAll("a[href]")].map((a) => a.href)"""
-_RUN_AXE: Final = """async ([rules, examined]) => {
-  const entries = [...document.querySelectorAll("#nav-sidebar li")];
-  const known = entries.filter((each) => examined.includes(each.outerHTML));
-  const found = await axe.run({ include: document, exclude: known }, rules);
-  const wrong = found.violations.flatMap(({ id, nodes }) =>
+_RUN_AXE: Final = """async (rules) => {
+  const found = await axe.run(document, rules);
+  return found.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => ({ id, html: html.slice(0, 400), why: failureSummary })));
-  return [wrong, entries.map((each) => each.outerHTML)];
 }"""
-"""The sidebar is half of most pages: an entry that axe-core has examined in this look is left out of further pages."""
 _TOO_WIDE: Final = """() => {
   const wide = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= wide) return "";
@@ -66,8 +62,6 @@ class Looks:
 
     pages: dict[str, str] = field(default_factory=dict)
     wrong: dict[str, list[str]] = field(default_factory=dict)
-    entries: dict[str, set[str]] = field(default_factory=lambda: {look[1]: set() for look in LOOKS})
-    """Those of the sidebar that were examined, by scheme."""
 
     def note(self, what: str, where: str) -> None:
         self.wrong.setdefault(what, []).append(where)
@@ -150,7 +144,7 @@ def _look(desk: Visitor, kind: str, looks: Looks) -> list[str]:
             return []
         if (told := desk.page.evaluate("document.documentElement.lang")) != _LANGUAGE:
             looks.note(f"is in {told}", kind)
-        for what in (*_faults_of_width(desk), *_violations(desk, looks.entries[scheme])):
+        for what in (*_faults_of_width(desk), *_violations(desk)):
             looks.note(what, f"{kind} ({size['width']} px, {scheme})")
         _picture(desk, kind, size, scheme)
         paths = paths or list(_admin_paths(desk))
@@ -170,13 +164,11 @@ def _faults_of_width(desk: Visitor) -> list[str]:
     return [wide] if wide else []
 
 
-def _violations(desk: Visitor, examined: set[str]) -> Iterator[str]:
+def _violations(desk: Visitor) -> Iterator[str]:
     if not AXE.exists():
         assert not os.environ.get("CI"), "axe-core is missing: make web-modules"
         return
-    wrong, entries = desk.page.evaluate(_RUN_AXE, [RULES, list(examined)])
-    examined.update(entries)
-    for each in wrong:
+    for each in desk.page.evaluate(_RUN_AXE, RULES):
         why = " ".join(each["why"].split())[:200]
         yield f"{each['id']}: {_ID.sub('/ID', each['html'])[:300]} {why}"
 
