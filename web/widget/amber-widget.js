@@ -5,9 +5,9 @@
  *
  * Optional: data-lang="en", "de" or "zh" (else the browser's), data-accent="#b45309".
  *
- * Asks over REST and follows the answer's events (docs/stream-protocol.md), over lost connections and
- * reloads. What the assistant says becomes elements and text nodes, never HTML; nothing remote is
- * loaded. A page's CSP needs Amber's origin in script-src and connect-src.
+ * Asks over REST and follows the answer's events, over lost connections and reloads. What the assistant
+ * says becomes text nodes, never HTML; nothing remote is loaded. A page's CSP needs Amber's origin in
+ * script-src and connect-src.
  */
 (() => {
 	"use strict";
@@ -572,10 +572,14 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 			log.scrollTop = log.scrollHeight;
 		}
 
+		let height = 0; // of the log: until it is known again, nobody has scrolled
 		log.onscroll = () => {
-			wasAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
+			if (log.clientHeight === height) wasAtEnd = log.scrollHeight - log.scrollTop - height < 60;
 		};
-		new ResizeObserver(() => wasAtEnd && toEnd()).observe(log);
+		new ResizeObserver(() => {
+			height = log.clientHeight;
+			if (wasAtEnd) toEnd();
+		}).observe(log);
 
 		const host = el("div", { id: "amber-widget" });
 		const shadow = host.attachShadow({ mode: "open" });

@@ -10,7 +10,7 @@ from tools.calling.registry import register_tool
 
 
 class EndToEndConfig(AppConfig):
-    name = "tests.e2e"
+    name = "tests.e2e.kit"
 
     def ready(self) -> None:
         register_tool(wait_long)

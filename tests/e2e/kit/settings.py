@@ -6,5 +6,5 @@ Nobody guesses the passwords of tests: hashing each as slowly as it should be co
 from amber.settings import *  # noqa: F403
 from amber.settings import INSTALLED_APPS as _APPS
 
-INSTALLED_APPS = [*_APPS, "tests.e2e"]
+INSTALLED_APPS = [*_APPS, "tests.e2e.kit"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
