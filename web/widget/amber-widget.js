@@ -1,5 +1,5 @@
 /*
- * Amber's chat widget: one public assistant on any web page, without an account.
+ * Amber's chat widget: one public assistant on any web page.
  *
  *   <script src="https://amber.example.com/static/amber-widget.js" data-assistant="<id>" async></script>
  *
@@ -187,7 +187,7 @@ svg{width:22px;height:22px;fill:none;stroke:currentColor;stroke-width:2;stroke-l
 .asks button{border:1px solid var(--dim);border-radius:14px;padding:7px 13px;text-align:left}
 .list{list-style:none;padding:0;margin:0 -10px}
 .list button{width:100%;text-align:left;padding:10px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-[aria-current=true]{font-weight:650}
+.heading,[aria-current=true]{font-weight:650}
 .files{display:flex;flex-wrap:wrap;gap:6px;padding:0 12px;font-size:13px}
 .file{display:flex;align-items:center;gap:2px;background:var(--soft);border-radius:8px;padding:0 0 0 10px;min-height:32px;overflow-wrap:anywhere}
 .files:not(:empty){padding-bottom:8px}
@@ -209,7 +209,6 @@ header :focus-visible{outline-color:currentColor;outline-offset:-3px}
 p,ul,ol,pre,blockquote{margin:0 0 10px}
 ul,ol{padding-left:22px}
 li>ul,li>ol{margin:2px 0}
-.heading{font-weight:650}
 a,.again{color:inherit;text-decoration:underline var(--accent) 2px;text-underline-offset:3px}
 code{font:13px/1.5 ui-monospace,monospace;background:var(--soft);border-radius:4px;padding:1px 4px}
 pre{background:var(--soft);border-radius:8px;padding:10px 12px;overflow-x:auto}
@@ -219,12 +218,13 @@ blockquote{border-left:3px solid var(--line);padding-left:12px;color:var(--dim)}
 table{border-collapse:collapse;font:inherit;color:inherit}
 th,td{border:1px solid var(--line);padding:4px 9px;text-align:start;vertical-align:top;overflow-wrap:normal}
 hr{border:0;border-top:1px solid var(--line)}
-.thoughts{margin:0 0 10px;font-size:13px;color:var(--dim)}
+.note,.sources,.thoughts{font-size:13px;color:var(--dim)}
+.thoughts{margin:0 0 10px}
 .thoughts[open]{border-left:3px solid var(--line);padding-left:12px}
 summary{cursor:pointer;width:fit-content}
-.sources{border-top:1px solid var(--line);padding-top:8px;font-size:13px;color:var(--dim)}
+.sources{border-top:1px solid var(--line);padding-top:8px}
 .sources ul{list-style:none;padding:0;margin:0}
-.note{color:var(--dim);font-size:13px;margin:0 0 16px;display:flex;align-items:center;gap:8px}
+.note{margin:0 0 16px;display:flex;align-items:center;gap:8px}
 .bad{color:var(--bad)}
 .again{padding:2px 4px;white-space:nowrap}
 .dots::before{content:"";width:8px;height:8px;border-radius:50%;background:var(--accent);animation:beat 1s infinite alternate}
@@ -486,7 +486,9 @@ footer{font-size:12px;color:var(--dim);text-align:center;padding:0 12px 8px}
 
 		// Drawing
 
-		function draw({ state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver }) {
+		function draw(drawn) {
+			const { state: { messages, text, reasoning, tool }, unfolded, place, isLost, isOver } = drawn;
+			if (!isOver && log.matches(":active")) return requestAnimationFrame(() => draw(drawn)); // what is pressed stays until it is let go
 			if (turn) turn.isDrawn = true;
 			const under = Object.keys({ ...text, ...reasoning }).sort((a, b) => a - b);
 			const steps = under.map((step) => said("", thoughts(reasoning[step], step, unfolded), text[step] ? markdown(text[step]) : null));

@@ -46,7 +46,7 @@ def test_what_the_model_thinks_is_folded_until_somebody_opens_it(visit):
     folded.wait_for()
     thought = folded.get_by_text("I thought of")  # what a screen reader is told says so, too
     expect(thought).not_to_be_visible()
-    here.page.get_by_text("Reasoning", exact=True).click()
+    here.page.get_by_text("Reasoning", exact=True).click(delay=300)  # as long as people press
     here.wait_for_text("the river keeps")
     expect(thought, "over the redraws of the answer that comes").to_be_visible()
     here.wait_for_end()
