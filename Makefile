@@ -19,7 +19,7 @@ run: installed  ## Everything on this machine, until Ctrl-C
 PYTEST_ARGS ?= -n 5 --dist worksteal
 # Compiled files are kept: tests start Amber's processes dozens of times.
 test: installed-dev  ## The whole test suite; servers are started for it
-	@echo "The whole suite takes some 13 minutes on two cores."
+	@echo "The whole suite takes some 16 minutes on two cores."
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.services $(PYTEST_ARGS)
 
 messages: installed-dev  ## The files with translations: new texts in, old ones out, compiled; nothing but Python is needed
