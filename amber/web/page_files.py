@@ -69,7 +69,7 @@ class PageFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whiten
 
     def __init__(self, get_response: Any = None) -> None:
         super().__init__(get_response, settings)
-        remove_old_files(publish(), target_folder())
+        publish()
         self.add_files(str(target_folder()), prefix=PREFIX)
 
     def immutable_file_test(self, path: str, url: str) -> bool:
@@ -82,7 +82,8 @@ def target_folder() -> Path:
 
 
 def publish() -> PublishedFiles:
-    """Write what is not there yet; once, but each time with AMBER_DEBUG, so that a reload shows changes.
+    """Write what is not there yet, and delete what no release needs; once a process, but each time with
+    AMBER_DEBUG, so that a reload shows changes.
 
     Costs some milliseconds, at the first start a second.
     """
@@ -91,7 +92,9 @@ def publish() -> PublishedFiles:
 
 @cache
 def _publish() -> PublishedFiles:
-    return publish_files(settings.BASE_DIR / "web", target_folder())
+    published = publish_files(settings.BASE_DIR / "web", target_folder())
+    remove_old_files(published, target_folder())
+    return published
 
 
 def publish_files(source: Path, target: Path) -> PublishedFiles:

@@ -1,13 +1,18 @@
-"""The platform of the end-to-end tests, its people, and a look at its log after each test."""
+"""The platform of the end-to-end tests, its people, the browser, and a look at the log after each test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.kit.browser import WaitingBrowser, chromium, why_there_is_none
 from tests.e2e.kit.client import Client
 from tests.e2e.kit.platform import QUICK_LEASE, Platform, started_platform
 from tests.fixtures.provider import RunningProvider, fake_provider
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 __all__ = ["fake_provider"]
 
@@ -32,6 +37,23 @@ def quick_platform(running_platform: Platform) -> Iterator[Platform]:
     running_platform.restore(chat=QUICK_LEASE)
     with leaves_no_trace(running_platform):
         yield running_platform
+
+
+@pytest.fixture(scope="session")
+def waiting_browser() -> Iterator[WaitingBrowser]:
+    """One for all tests of this process: to start it, and to show the page for the first time, costs seconds."""
+    if reason := why_there_is_none():
+        pytest.skip(reason)
+    with chromium() as browser:
+        waiting = WaitingBrowser(browser)
+        yield waiting
+        waiting.wake()
+
+
+@pytest.fixture(scope="module")
+def browser(waiting_browser: WaitingBrowser) -> Iterator["Browser"]:
+    with waiting_browser.use() as browser:
+        yield browser
 
 
 @contextmanager

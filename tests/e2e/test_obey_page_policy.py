@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.kit.browser import chromium, expect, why_there_is_none
+from tests.e2e.kit.browser import expect, why_there_is_none
 from tests.e2e.kit.platform import Platform
 from tests.e2e.kit.sessions import PASSWORD, new_account
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 pytestmark = [
     pytest.mark.e2e,
@@ -30,17 +30,17 @@ def _is_complaint(message: "ConsoleMessage") -> bool:
 
 
 @pytest.fixture
-def page() -> Iterator["Page"]:
+def page(browser: "Browser") -> Iterator["Page"]:
     """At its end the browser must have complained of nothing."""
-    with chromium() as browser:
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        said: list[str] = []
-        page.on("console", lambda m: said.append(m.text) if _is_complaint(m) else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.add_init_script(TELL_VIOLATIONS)
-        yield page
-        assert said == []
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    said: list[str] = []
+    page.on("console", lambda m: said.append(m.text) if _is_complaint(m) else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.add_init_script(TELL_VIOLATIONS)
+    yield page
+    page.close()
+    assert said == []
 
 
 def test_the_apis_description(platform: Platform, page: "Page") -> None:

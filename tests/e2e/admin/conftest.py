@@ -8,13 +8,11 @@ import pytest
 from tests.e2e.kit.axe import AXE
 from tests.e2e.kit.platform import Platform
 from tests.e2e.kit.sessions import new_account, signed_in
-from tests.e2e.web.conftest import browser, cookies_of
+from tests.e2e.web.conftest import cookies_of
 from tests.e2e.web.visitor import Person, Visitor, new_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-__all__ = ["browser"]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ new page costs a quarter of the processor time. Where only the whole browser is 
 The page stands on an origin of its own, as strangers' pages do.
 """
 
+import asyncio
 import shutil
 import threading
 from collections.abc import Iterator
@@ -42,6 +43,30 @@ def chromium() -> Iterator["Browser"]:
             yield browser
         finally:
             browser.close()
+
+
+class WaitingBrowser:
+    """A browser that goes on while its thread runs tests that have no page.
+
+    Playwright marks its event loop as running in this thread for as long as it is there, and Django refuses
+    queries where one runs. So the mark is there only while the browser is used.
+    """
+
+    def __init__(self, browser: "Browser") -> None:
+        self._browser, self._loop = browser, asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def use(self) -> Iterator["Browser"]:
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield self._browser
+        finally:
+            asyncio._set_running_loop(None)
+
+    def wake(self) -> None:
+        """Before the browser is closed."""
+        asyncio._set_running_loop(self._loop)
 
 
 def expect(locator: "Locator", why: str | None = None) -> Any:

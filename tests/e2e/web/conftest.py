@@ -1,4 +1,4 @@
-"""The browser, a person with an account, and their windows.
+"""A person with an account, and their windows.
 
 To show the page for the first time costs a window more than twice the processor time: a process of
 Chromium, 65 files, their compilation. So a test's first window is the one of the test before, emptied.
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.e2e.kit.browser import chromium, why_there_is_none
 from tests.e2e.kit.platform import Platform
 from tests.e2e.kit.sessions import new_account, signed_in
 from tests.e2e.web.visitor import Person, Visitor, new_page
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
 Visit = Callable[..., Visitor]
 VIEWPORT: Final = {"width": 1280, "height": 800}
 STORED: Final = "local_storage,indexeddb,cache_storage,service_workers"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """One for each module: while Playwright runs, its thread has an event loop, and Django refuses queries."""
-    if reason := why_there_is_none():
-        pytest.skip(reason)
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +45,10 @@ def organization(person: Person) -> str:
 class UsedWindow:
     """A window that goes from test to test: it keeps its process and the page's files, nothing else."""
 
-    def __init__(self, browser: "Browser") -> None:
-        self._browser = browser
-        self.page: Page | None = None
+    page: "Page | None" = None
 
-    def take(self) -> "Page":
-        self.page = self.page or new_page(new_context(self._browser))
+    def take(self, browser: "Browser") -> "Page":
+        self.page = self.page or new_page(new_context(browser))
         return self.page
 
     def empty(self, base: str) -> None:
@@ -94,9 +82,9 @@ def new_context(browser: "Browser", **options: Any) -> "BrowserContext":
     return context
 
 
-@pytest.fixture(scope="module")
-def used_window(browser: "Browser") -> UsedWindow:
-    return UsedWindow(browser)
+@pytest.fixture(scope="session")
+def used_window() -> UsedWindow:
+    return UsedWindow()
 
 
 @pytest.fixture
@@ -121,7 +109,9 @@ def visit(
             window = Visitor(beside.person, new_page(beside.context))
         else:
             is_usual = not windows and not options
-            page = used_window.take() if is_usual else new_page(new_context(browser, **options))
+            page = (
+                used_window.take(browser) if is_usual else new_page(new_context(browser, **options))
+            )
             if is_signed_in:
                 page.context.add_cookies(cookies_of(who))
             window = Visitor(who, page)

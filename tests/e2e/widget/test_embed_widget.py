@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.kit.browser import expect, why_there_is_none
-from tests.e2e.widget.visitor import WELCOME, assistant, browser, visit
+from tests.e2e.widget.visitor import WELCOME, assistant, visit
 from tests.fakes.answers import answer_text
 
-__all__ = ["assistant", "browser", "visit"]
+__all__ = ["assistant", "visit"]
 
 pytestmark = [
     pytest.mark.e2e,

@@ -6,13 +6,13 @@ import pytest
 
 from tests.e2e.kit.axe import assert_accessible
 from tests.e2e.kit.browser import expect, web_page, why_there_is_none
-from tests.e2e.widget.visitor import WELCOME, assistant, browser, embedded, visit
+from tests.e2e.widget.visitor import WELCOME, assistant, embedded, visit
 from tests.fakes.answers import answer_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["assistant", "browser", "visit"]
+__all__ = ["assistant", "visit"]
 
 pytestmark = [
     pytest.mark.e2e,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.kit.browser import chromium, web_page
+from tests.e2e.kit.browser import web_page
 from tests.e2e.kit.client import Client
 from tests.e2e.kit.platform import Platform
 
@@ -26,12 +26,6 @@ WELCOME = {
     "suggested_questions": ["What is amber? [[fake tokens=6]]", "Does it float?"],
     "guest_files": True,
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    with chromium() as running:
-        yield running
 
 
 class Visit:
