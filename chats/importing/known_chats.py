@@ -30,8 +30,10 @@ def find_known(principal: Principal, source: str, content_hash: str) -> Chat | N
     rows = Chat.objects.filter(
         organization_id=principal.organization_id, import_source=source, import_hash=content_hash
     )
-    rows.past_expiry().update(import_source=None, import_hash=None)
-    return rows.select_related("assistant").first()
+    known = rows.select_related("assistant").first()
+    if known and rows.past_expiry().update(import_source=None, import_hash=None):
+        return None
+    return known
 
 
 def hash_content(given: ConvertedChat) -> str:
