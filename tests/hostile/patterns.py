@@ -163,11 +163,14 @@ def built_when_run(tree: ast.Module) -> list[int]:
 
 
 def uses_of(name: str, sources: Iterable[str]) -> frozenset[str]:
-    """Return the methods that are called on a name; all if it is used in another way."""
+    """Return the methods that are called on a name, or on each of those it holds; all if it is used
+    in another way."""
+    loop = re.compile(rf"\bfor (\w+) in [^\n]*\b{re.escape(name)}\b")
     found: set[str] = set()
     for source in sources:
-        found |= set(re.findall(rf"\b{re.escape(name)}\.(\w+)", source)) & CALLS
-        if re.search(rf"\b{re.escape(name)}\b(?!\.\w+\(|: Final|\s*=\s*re)", source):
+        for each in (name, *loop.findall(source)):
+            found |= set(re.findall(rf"\b{re.escape(each)}\.(\w+)", source)) & CALLS
+        if re.search(rf"\b{re.escape(name)}\b(?!\.\w+\(|: Final|\s*=\s*re)", loop.sub("", source)):
             found |= {"search"}
     return frozenset(found or CALLS)
 

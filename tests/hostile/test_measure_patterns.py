@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SECONDS = 1_200
-"""For a machine that is very busy; some 15 seconds of processor time."""
+"""For a machine that is very busy; some 30 seconds of processor time."""
+pytestmark = pytest.mark.timeout(SECONDS + 60)
 SUPER_LINEAR = [
     r"(a+)+b",
     r"\s*(<!--.{0,2000}?-->\s*)*<(!doctype html|html)\b",
