@@ -246,7 +246,7 @@ def oidc(email: str, *, is_proved: bool = True) -> SocialLogin:
 def test_openid_connect_gives_a_personal_organization_and_the_name(rf, db):
     adapter, login, request = SocialAccountAdapter(), oidc("eve@example.com"), rf.get("/")
     request.session = SessionStore()
-    data = {"email": "eve@example.com", "name": "Eve Adams"}
+    data = {"email": "eve@example.com", "name": "Eve\u200b Adams\u202e"}
     adapter.populate_user(request, login, data)
     user = adapter.save_user(request, login)
     assert user.name == "Eve Adams"

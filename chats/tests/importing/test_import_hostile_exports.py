@@ -261,7 +261,7 @@ def test_texts_are_made_fit_to_be_stored(alice, settings):
     conversation = chatgpt(
         chatgpt_node("q", None, "user", "a\0b\ud800c"),
         chatgpt_node("r", "q", "assistant", "x" * 1_000, metadata={"model_slug": "m" * 1_000}),
-        title="n" * 1_000,
+        title="\u202e" + "n" * 1_000,
     )
     entry, chat = only(send_json(alice, conversation))
     first, second = ChatMessage.objects.filter(chat=chat).order_by("position")
