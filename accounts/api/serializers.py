@@ -256,6 +256,18 @@ class IssuedInvitationSerializer(InvitationSerializer):
         fields = [*InvitationSerializer.Meta.fields, "token"]
 
 
+class FoundInvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An invitation as whom it is for sees it."""
+
+    organization = serializers.CharField(source="organization.name")
+    inviter = serializers.CharField(help_text="Who invites you: their name, or else their address.")
+
+    class Meta:
+        model = Invitation
+        fields = ["organization", "inviter", "role", "expires_at"]
+        read_only_fields = fields
+
+
 class InvitationTokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField(max_length=200)
 
