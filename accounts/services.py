@@ -40,7 +40,7 @@ from accounts.models import (
 from accounts.principal import Actor, Principal
 from accounts.registry import receive_newcomer
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
-from accounts.sign_in.rates import spend_invitation_mail
+from accounts.sign_in.rates import spend_mail_to_stranger
 from amber.lib.database.rows import save_changes
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing, RateLimited
 from amber.lib.secrets import sha256_hex
@@ -320,7 +320,7 @@ def _may_mail(by: Principal) -> bool:
     if by.user_id is None or not sends_mail():
         return False
     try:
-        spend_invitation_mail(by.user_id)
+        spend_mail_to_stranger(by.user_id)
     except (RateLimited, RedisError, OSError) as error:
         logger.warning("invitation_not_mailed", reason=type(error).__name__)
         return False
