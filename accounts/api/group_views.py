@@ -28,14 +28,14 @@ from accounts.sign_in.authentication import (
 from accounts.tenancy.access import get_managed, get_visible, get_writable
 from accounts.tenant_rows import Right
 from amber.lib.errors import Forbidden, Invalid, Missing
-from amber.lib.rest.bounded_fields import NameField
+from amber.lib.rest.bounded_fields import PlainNameField
 from amber.lib.rest.wire import validate_body
 
 MAX_DESCRIPTION_CHARS = 2_000
 
 
 class GroupSerializer(serializers.ModelSerializer[Group]):
-    name = NameField(
+    name = PlainNameField(
         max_length=200,
         help_text="Unique in the organization, whether in small or in capital letters.",
     )

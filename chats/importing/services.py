@@ -330,7 +330,7 @@ class ChatImporter:
                 save_file(file, self._principal)
         ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
         _keep_dates(rows.values(), messages)
-        kept = {"active_leaf": leaf}
+        kept: dict[str, Any] = {"active_leaf": leaf}
         if created_at := _time_of(given.chat):
             kept["created_at"] = created_at
         Chat.objects.filter(pk=chat.pk).update(**kept)

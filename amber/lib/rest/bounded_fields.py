@@ -41,7 +41,7 @@ class BoundedDictField(serializers.DictField):
         return super().to_internal_value(data)
 
 
-class NameField(serializers.CharField):
+class PlainNameField(serializers.CharField):
     """A name with a required `max_length`, kept without what nobody sees (`amber.lib.names`)."""
 
     def __init__(self, *, max_length: int, **kwargs: Any) -> None:

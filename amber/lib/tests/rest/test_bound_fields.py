@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
-from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField, NameField
+from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField, PlainNameField
 
 
 class Watched(serializers.IntegerField):
@@ -48,8 +48,8 @@ def test_what_is_within_the_limit_is_read():
 
 
 class Named(serializers.Serializer[Any]):
-    name = NameField(max_length=5)
-    alias = NameField(max_length=5, required=False, allow_blank=True)
+    name = PlainNameField(max_length=5)
+    alias = PlainNameField(max_length=5, required=False, allow_blank=True)
 
 
 def test_a_name_is_kept_without_what_nobody_sees():
