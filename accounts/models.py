@@ -353,6 +353,12 @@ class Invitation(TenantRow):
     def __str__(self) -> str:
         return self.email
 
+    @property
+    def inviter(self) -> str:
+        """Return who invites: their name, or else their address; empty if their account is gone."""
+        by = self.invited_by
+        return (by.name or by.email) if by else ""
+
 
 class ApiKeyQuerySet(TenantQuerySet):
     """A user's own keys; admins see and revoke all keys of the organization. Keys see no keys."""

@@ -40,7 +40,7 @@ from accounts.models import (
 from accounts.principal import Actor, Principal
 from accounts.registry import receive_newcomer
 from accounts.sign_in.authentication import ACTIVE_ORGANIZATION
-from accounts.sign_in.rates import spend_invitation_mail
+from accounts.sign_in.rates import spend_mail_to_stranger
 from amber.lib.database.rows import save_changes
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing, RateLimited
 from amber.lib.secrets import sha256_hex
@@ -278,6 +278,12 @@ def invite(
 
 
 @transaction.atomic(durable=True)
+def find_invitation(user: User, *, token: str) -> Invitation:
+    """Return the invitation before the user answers it. Raises as `accept_invitation`."""
+    return _open_invitation(user, token)
+
+
+@transaction.atomic(durable=True)
 def accept_invitation(user: User, *, token: str, by: Actor) -> Membership:
     """Make the user a member.
 
@@ -314,7 +320,7 @@ def _may_mail(by: Principal) -> bool:
     if by.user_id is None or not sends_mail():
         return False
     try:
-        spend_invitation_mail(by.user_id)
+        spend_mail_to_stranger(by.user_id)
     except (RateLimited, RedisError, OSError) as error:
         logger.warning("invitation_not_mailed", reason=type(error).__name__)
         return False
@@ -323,9 +329,9 @@ def _may_mail(by: Principal) -> bool:
 
 def _mail_invitation(invitation: Invitation, token: str) -> None:
     """Mail the link, in the language of whoever has the address, or else of the inviter."""
-    inviter, email = invitation.invited_by, invitation.email
+    email = invitation.email
     invited = User.objects.with_email(email).only("language").first()
-    person = invited or inviter
+    person = invited or invitation.invited_by
     post_mail(
         MailKind.INVITATION,
         Recipient(email, language=person.language if person else ""),
@@ -333,7 +339,7 @@ def _mail_invitation(invitation: Invitation, token: str) -> None:
         organization_id=invitation.organization_id,
         details={
             "organization": invitation.organization.name,
-            "inviter": (inviter.name or inviter.email) if inviter else "",
+            "inviter": invitation.inviter,
             "until": f"{invitation.expires_at:%Y-%m-%d}",
             "token": token,
         },

@@ -33,6 +33,7 @@ urlpatterns = [
         views.InvitationView.as_view(),
         name="invitation",
     ),
+    path("invitations/find/", views.FindInvitationView.as_view(), name="find-invitation"),
     path("invitations/accept/", views.AcceptInvitationView.as_view(), name="accept-invitation"),
     path("invitations/decline/", views.DeclineInvitationView.as_view(), name="decline-invitation"),
     path("groups/", group_views.GroupsView.as_view(), name="groups"),

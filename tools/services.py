@@ -23,6 +23,7 @@ from amber.lib.database.tenant import for_whole_organization
 from amber.lib.egress import installation_policy
 from amber.lib.errors import Conflict, Forbidden, Invalid, Missing
 from amber.lib.ids import new_id
+from amber.lib.names import plain_name
 from amber.lib.secrets import encrypt_column
 from tools.calling.recorded import EVERY_FUNCTION, OWNER_OPTIONS
 from tools.connections.connected import function_names
@@ -273,6 +274,6 @@ def _await_connection(tool: Tool) -> None:
 
 def _apply_discovery(tool: Tool, found: DiscoveryResult) -> None:
     """Set what was found, without saving."""
-    tool.name = tool.name or found.name[:200] or NO_NAME
+    tool.name = tool.name or plain_name(found.name)[:200] or NO_NAME
     for name, value in discovery_columns(found).items():
         setattr(tool, name, value)

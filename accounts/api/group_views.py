@@ -28,12 +28,17 @@ from accounts.sign_in.authentication import (
 from accounts.tenancy.access import get_managed, get_visible, get_writable
 from accounts.tenant_rows import Right
 from amber.lib.errors import Forbidden, Invalid, Missing
+from amber.lib.rest.bounded_fields import PlainNameField
 from amber.lib.rest.wire import validate_body
 
 MAX_DESCRIPTION_CHARS = 2_000
 
 
 class GroupSerializer(serializers.ModelSerializer[Group]):
+    name = PlainNameField(
+        max_length=200,
+        help_text="Unique in the organization, whether in small or in capital letters.",
+    )
     member_count = serializers.IntegerField(read_only=True)
     is_member = serializers.BooleanField(read_only=True, help_text="Whether you are in it.")
 
@@ -49,12 +54,7 @@ class GroupSerializer(serializers.ModelSerializer[Group]):
             "updated_at",
         ]
         read_only_fields = ["id", "created_at", "updated_at"]
-        extra_kwargs = {
-            "name": {
-                "help_text": "Unique in the organization, whether in small or in capital letters."
-            },
-            "description": {"max_length": MAX_DESCRIPTION_CHARS},
-        }
+        extra_kwargs = {"description": {"max_length": MAX_DESCRIPTION_CHARS}}
 
 
 class EndedGrantsSerializer(serializers.Serializer[Any]):

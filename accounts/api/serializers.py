@@ -19,7 +19,7 @@ from accounts.models import (
     Scope,
     User,
 )
-from amber.lib.rest.bounded_fields import BoundedListField
+from amber.lib.rest.bounded_fields import BoundedListField, PlainNameField
 
 MAX_ORIGINS: Final = 20
 MAX_NAMED_SCOPES: Final = 100
@@ -42,7 +42,7 @@ class OrganizationSerializer(serializers.ModelSerializer[Organization]):
     """`role` is the caller's role in it."""
 
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
-    name = serializers.CharField(max_length=200)
+    name = PlainNameField(max_length=200)
     default_prompt = serializers.CharField(
         max_length=MAX_PROMPT_CHARS, allow_blank=True, required=False, trim_whitespace=False
     )
@@ -74,7 +74,7 @@ class OrganizationSerializer(serializers.ModelSerializer[Organization]):
 
 
 class NewOrganizationSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200)
+    name = PlainNameField(max_length=200)
 
 
 class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
@@ -116,7 +116,7 @@ class IssuedApiKeySerializer(ApiKeySerializer):
 
 
 class ApiKeyChangesSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200)
+    name = PlainNameField(max_length=200)
     scopes = BoundedListField(
         child=serializers.ChoiceField(choices=Scope.choices),
         required=False,
@@ -186,7 +186,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
 
 class MeChangesSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200, allow_blank=True, required=False)
+    name = PlainNameField(max_length=200, allow_blank=True, required=False)
     time_zone = serializers.CharField(
         max_length=64, required=False, help_text="An IANA name, such as `Europe/Berlin`."
     )
@@ -254,6 +254,18 @@ class IssuedInvitationSerializer(InvitationSerializer):
 
     class Meta(InvitationSerializer.Meta):
         fields = [*InvitationSerializer.Meta.fields, "token"]
+
+
+class FoundInvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An invitation as whom it is for sees it."""
+
+    organization = serializers.CharField(source="organization.name")
+    inviter = serializers.CharField(help_text="Who invites you: their name, or else their address.")
+
+    class Meta:
+        model = Invitation
+        fields = ["organization", "inviter", "role", "expires_at"]
+        read_only_fields = fields
 
 
 class InvitationTokenSerializer(serializers.Serializer[Any]):

@@ -22,6 +22,7 @@ from accounts.api.serializers import (
     ActiveOrganizationSerializer,
     ApiKeyChangesSerializer,
     ApiKeySerializer,
+    FoundInvitationSerializer,
     InvitationSerializer,
     InvitationTokenSerializer,
     IssuedApiKeySerializer,
@@ -248,6 +249,21 @@ class InvitationView(_InOrganization):
             raise Missing
         services.revoke_invitation(invitation)
         return Response(status=204)
+
+
+class FindInvitationView(APIView):
+    permission_classes = [HasPrincipal, InPerson]
+
+    @extend_schema(
+        request=InvitationTokenSerializer,
+        responses={200: FoundInvitationSerializer, 404: schema.NO_INVITATION},
+    )
+    def post(self, request: Request) -> Response:
+        """Show who invites you to what, before you answer. It must be for your email address."""
+        token = validate_body(InvitationTokenSerializer, request)["token"]
+        with across_tenants():
+            found = services.find_invitation(person(principal_of(request)), token=token)
+            return Response(FoundInvitationSerializer(found).data)
 
 
 class AcceptInvitationView(APIView):

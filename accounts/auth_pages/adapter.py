@@ -24,6 +24,7 @@ from accounts.services import give_personal_organization
 from accounts.sign_in.identity_providers import has_address
 from amber.lib.errors import Invalid
 from amber.lib.ids import new_id
+from amber.lib.names import plain_name
 from amber.lib.rest.wire import parse_object
 from amber.lib.secrets import sha256_hex
 
@@ -119,7 +120,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
         """Fill in the one name that Amber keeps; allauth knows first and last names only."""
         user: User = super().populate_user(request, sociallogin, data)
-        user.name = str(data.get("name") or "")[:200]
+        user.name = plain_name(str(data.get("name") or ""))[:200]
         return user
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:

@@ -11,6 +11,7 @@ from allauth.idp.oidc.adapter import DefaultOIDCAdapter
 from django.core.exceptions import ValidationError
 
 from accounts.sign_in.applications import SCOPE, is_own_resource, root_of
+from amber.lib.names import plain_name
 
 MAX_REDIRECT_URIS: Final = 20
 MAX_URI_CHARS: Final = 2_000
@@ -53,7 +54,7 @@ class OAuthAdapter(DefaultOIDCAdapter):
         client.set_response_types(["code"])
         client.set_scopes([SCOPE])
         client.set_default_scopes([SCOPE])
-        client.name = client.name or "An application without a name"
+        client.name = plain_name(client.name) or "An application without a name"
 
 
 def is_fit_to_return_to(uri: str) -> bool:

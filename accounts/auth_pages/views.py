@@ -1,6 +1,6 @@
 """Answer some of allauth's addresses otherwise: a closed sign-up says nothing, addresses that nobody can
-prove are not taken, accounts have no phone numbers, and links to identity providers that are gone are
-passed over."""
+prove are not taken and others not mailed without end, accounts have no phone numbers, and links to identity
+providers that are gone are passed over."""
 
 from typing import Any
 
@@ -15,6 +15,8 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from accounts.auth_pages.adapter import proves_addresses
+from accounts.models import User
+from accounts.sign_in.rates import spend_mail_to_stranger
 
 
 class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no types
@@ -29,10 +31,15 @@ class SignupView(views.SignupView):  # type: ignore[misc]  # allauth has no type
 
 class ManageEmailView(views.ManageEmailView):  # type: ignore[misc]
     def handle(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Refuse changes where no mail proves an address: anybody's would do, and be shown as theirs."""
+        """Refuse changes where no mail proves an address: anybody's would do, and be shown as theirs.
+
+        Where one does, strangers can be made to get it: it is counted. Raises RateLimited.
+        """
         if request.method != "GET" and not proves_addresses():
             refusal: HttpResponseBase = ForbiddenResponse(request)
             return refusal
+        if request.method in ("POST", "PUT") and isinstance(request.user, User):
+            spend_mail_to_stranger(request.user.pk)
         response: HttpResponseBase = super().handle(request, *args, **kwargs)
         return response
 

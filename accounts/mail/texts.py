@@ -6,9 +6,11 @@ out the same way for all. Names and titles in `details` are people's: nothing he
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -133,7 +135,7 @@ def _account_change(details: Details) -> MailText:
 
 
 def _budget(details: Details) -> MailText:
-    """Tell of a budget; `share` is 80 or 100, `period` and `scope` are the budget's."""
+    """Tell of a budget; `share` is 80 or 100, `period`, `scope` and `unit` are the budget's."""
     budget = _BUDGETS[details["period"]]().format(whose=_WHOSE[details["scope"]]())
     organization = _short(details["organization"])
     share = details["share"]
@@ -150,12 +152,29 @@ def _budget(details: Details) -> MailText:
         paragraphs=(
             said.format(budget=budget, share=share),
             _("Used: {used} of {limit}. It resets at {resets_at} (UTC).").format(
-                used=details["used"], limit=details["limit"], resets_at=details["resets_at"]
+                used=_amount(details, "used"),
+                limit=_amount(details, "limit"),
+                resets_at=details["resets_at"],
             ),
         ),
         button=_("View budgets"),
         address=page_address("settings/budgets"),
     )
+
+
+def _amount(details: Details, name: str) -> str:
+    """Return an amount of a budget with the language's separators.
+
+    A mail without `unit` waited since a release that wrote the amount out itself.
+    """
+    amount = str(details[name])
+    if "unit" not in details:
+        return amount
+    is_money = details["unit"] == "money"
+    places = 2 if is_money else 0
+    # What Django would cut off is rounded.
+    number = number_format(f"{Decimal(amount):.{places}f}", places, force_grouping=True)
+    return number if is_money else _("{number} tokens").format(number=number)
 
 
 _BUDGETS: Final[Mapping[str, Callable[[], str]]] = {

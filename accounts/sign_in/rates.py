@@ -1,9 +1,9 @@
 """Limit how often each caller may ask: the rates of the settings, and who counts as one.
 
-    spend_request         any principal, for each request that may change something
-    spend_admin_sign_in   an attempt at the admin's login, by address and by email
-    spend_guest_token     a new guest, by address
-    spend_invitation_mail an invitation that is mailed, by who invites
+    spend_request           any principal, for each request that may change something
+    spend_admin_sign_in     an attempt at the admin's login, by address and by email
+    spend_guest_token       a new guest, by address
+    spend_mail_to_stranger  a mail to an address that somebody names, by who names it
 
 Without Redis requests of known people go on, uncounted: budgets, kept in Postgres, still hold.
 Guesses of passwords and new guests do not: taking Redis away must not make them free.
@@ -63,9 +63,9 @@ def spend_guest_token(request: HttpRequest) -> None:
     take(rate, f"address {_address_of(request)}")
 
 
-def spend_invitation_mail(user_id: UUID) -> None:
-    """Count a mail to somebody who may never have heard of this installation. Raises RateLimited, and
-    what redis-py raises."""
+def spend_mail_to_stranger(user_id: UUID) -> None:
+    """Count a mail to somebody who may never have heard of this installation: an invitation, or the proof
+    of a further address. Raises RateLimited, and what redis-py raises."""
     take(Rate("invitation-mail", settings.AMBER_RATE_INVITATION_MAIL, DAY), str(user_id))
 
 

@@ -174,6 +174,29 @@ def test_a_german_reads_german():
     assert "Falls die Schaltfläche nicht funktioniert" in str(message.alternatives[0][0])
 
 
+@pytest.mark.parametrize(
+    ("language", "unit", "said"),
+    [
+        ("en", "tokens", "Used: 1,234,568 tokens of 2,000,000 tokens."),
+        ("en", "money", "Used: 1,234,567.89 of 2,000,000.00."),
+        ("de", "tokens", "Verbraucht: 1.234.568 Tokens von 2.000.000 Tokens."),
+        ("de", "money", "Verbraucht: 1.234.567,89 von 2.000.000,00."),
+        ("zh-hans", "tokens", "已用：1234568 个 Token / 2000000 个 Token。"),
+        ("zh-hans", "money", "已用：1234567.89 / 2000000.00。"),
+    ],
+)
+def test_amounts_are_written_as_the_language_does(language, unit, said):
+    details = BUDGET | {"used": "1234567.88500001", "limit": "2000000", "unit": unit}
+    assert said in write_message(MailKind.BUDGET, details, to="a@b.example", language=language).body
+
+
+def test_a_mail_that_waited_for_a_new_release_keeps_its_amounts():
+    details = {name: value for name, value in BUDGET.items() if name != "unit"}
+    waited = details | {"used": "800 tokens", "limit": "1,000 tokens"}
+    message = write_message(MailKind.BUDGET, waited, to="a@b.example", language="de")
+    assert "Verbraucht: 800 tokens von 1,000 tokens." in message.body
+
+
 def test_names_are_neither_headers_nor_markup(server):
     evil = 'Acme"\r\nBcc: all@example.com\r\n\r\n<script>alert(1)</script> & <a href="https://evil.example">x'
     invite(organization=evil, inviter="<b>Eve</b>\n\nBcc: x@example.com")

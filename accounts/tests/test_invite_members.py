@@ -14,6 +14,7 @@ from accounts.models import Invitation, Membership, User
 from tests.fixtures.personas import OPERATOR, Persona, api
 
 ACCEPT = "/api/v1/invitations/accept/"
+FIND = "/api/v1/invitations/find/"
 DECLINE = "/api/v1/invitations/decline/"
 
 
@@ -53,6 +54,28 @@ def test_the_invited_joins_with_the_role(alice, mallory):
     assert joined.role == "admin"
     assert api(mallory).post(ACCEPT, {"token": token}).status_code == 404
     assert api(alice).get(invitations(alice)).json()["results"] == []
+
+
+def test_the_invited_sees_who_invites_to_what_before_they_answer(token, alice, mallory):
+    answer = api(mallory).post(FIND, {"token": token})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert found.pop("expires_at")
+    assert found == {"organization": "Acme", "inviter": "Alice", "role": "member"}
+    User.objects.filter(pk=alice.user.pk).update(name="")
+    assert api(mallory).post(FIND, {"token": token}).json()["inviter"] == alice.user.email
+    assert accept(mallory, token).status_code == 200
+    assert api(mallory).post(FIND, {"token": token}).status_code == 404
+
+
+def test_nobody_else_sees_an_invitation(token, bob, mallory):
+    assert api().post(FIND, {"token": token}).status_code == 401
+    assert api(key=mallory.new_key()[1]).post(FIND, {"token": token}).status_code == 403
+    refused = api(bob).post(FIND, {"token": token})
+    assert refused.status_code == 403
+    assert "Acme" not in refused.content.decode()
+    assert api(mallory).post(FIND, {"token": "wrong"}).status_code == 404
+    assert api(mallory).post(FIND, {}).status_code == 400
 
 
 def test_only_the_invited_address_may_join(token, bob):

@@ -268,6 +268,11 @@ def test_the_page_names_the_application_and_cannot_be_framed(alice, client_id):
     assert page["X-Frame-Options"] == "DENY"
 
 
+def test_a_name_of_an_application_is_what_it_looks_like():
+    assert register(client_name="\u202eRea\u200bder").json()["client_name"] == "Reader"
+    assert "without a name" in register(client_name="\u200b").json()["client_name"]
+
+
 def test_words_of_an_application_are_no_markup(alice):
     answer = register(client_name='"><img src=x onerror=alert(1)>')
     assert answer.status_code == 400

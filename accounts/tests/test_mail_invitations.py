@@ -85,7 +85,7 @@ def test_without_redis_none_is_mailed(alice, monkeypatch):
     def fail(*_: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("accounts.services.spend_invitation_mail", fail)
+    monkeypatch.setattr("accounts.services.spend_mail_to_stranger", fail)
     answer = invite(alice, "new@example.com")
     assert (answer.status_code, answer.json()["is_mailed"]) == (201, False)
     assert not OutgoingMail.objects.exists()

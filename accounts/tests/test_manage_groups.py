@@ -72,7 +72,7 @@ class TestCreate:
         assert answer.status_code == 400
         assert list(answer.json()["error"]["fields"]) == [field]
 
-    @pytest.mark.parametrize("name", ["Support", "SUPPORT", "support"])
+    @pytest.mark.parametrize("name", ["Support", "SUPPORT", "support", "Sup\u200bport\u202e"])
     def test_a_name_is_given_once_in_an_organization(self, alice, mallory, group, name):
         answer = api(alice).post(ALL, {"name": name})
         assert (answer.status_code, list(answer.json()["error"]["fields"])) == (409, ["name"])

@@ -13,7 +13,7 @@ from django.test import Client
 from accounts import services
 from accounts.auth_pages.adapter import SocialAccountAdapter
 from accounts.mail.delivery import deliver_due
-from accounts.models import Invitation, Organization, User
+from accounts.models import Invitation, Organization, OutgoingMail, User
 from accounts.tests.browsers import AUTH, new_browser, post
 from amber.lib.ids import new_id
 from tests.fixtures.personas import api
@@ -124,6 +124,24 @@ def test_without_mail_nobody_takes_an_address_that_nobody_can_prove(browser, goo
     assert browser.post(url, boss, "application/json").status_code == 200
     primary = browser.patch(url, boss | {"primary": True}, "application/json")
     assert primary.status_code == 400, "it is proved first"
+
+
+def test_only_so_many_mails_go_to_addresses_that_one_person_adds(browser, mailing, good, settings):
+    settings.AMBER_RATE_INVITATION_MAIL = 2
+    services.sign_up(**good)
+    post(browser, "login", good)
+    url = AUTH.replace("/auth", "/account/email")
+    stranger = {"email": "stranger@example.com"}
+    for method, status in (("post", 200), ("delete", 200), ("post", 200), ("delete", 200)):
+        answer = getattr(browser, method)(url, stranger, "application/json")
+        assert answer.status_code == status, answer.content
+    mails = OutgoingMail.objects.count()
+    for method in ("post", "put"):
+        refused = getattr(browser, method)(url, stranger, "application/json")
+        assert refused.status_code == 429
+        assert refused.json()["error"]["code"] == "rate_limited"
+    assert OutgoingMail.objects.count() == mails
+    assert [each["email"] for each in browser.get(url).json()["data"]] == [good["email"]]
 
 
 def test_logout(browser, good):
@@ -246,7 +264,7 @@ def oidc(email: str, *, is_proved: bool = True) -> SocialLogin:
 def test_openid_connect_gives_a_personal_organization_and_the_name(rf, db):
     adapter, login, request = SocialAccountAdapter(), oidc("eve@example.com"), rf.get("/")
     request.session = SessionStore()
-    data = {"email": "eve@example.com", "name": "Eve Adams"}
+    data = {"email": "eve@example.com", "name": "Eve\u200b Adams\u202e"}
     adapter.populate_user(request, login, data)
     user = adapter.save_user(request, login)
     assert user.name == "Eve Adams"

@@ -6,13 +6,14 @@ harmless.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 from django.conf import settings
@@ -23,6 +24,8 @@ from amber.backups import programs
 from amber.backups.archive import write_archive
 from amber.backups.programs import BackupError
 from amber.lib.storage.files import file_storage
+
+_UNFINISHED: Final = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Backup:
 def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
     """Write two new files into `folder`, readable by their owner only. Reads everything once.
 
+    What a killed backup left there is removed first.
+
     Without files, for a storage that is backed up by other means, the archive has a manifest alone.
 
     Raises BackupError; then neither file exists.
@@ -44,6 +49,7 @@ def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise BackupError(_unwritable(folder, error)) from error
+    _remove_leftovers(folder)
     stem = f"amber-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     dump, files = folder / f"{stem}.dump", folder / f"{stem}.files.tar"
     with _made_whole(dump) as unfinished_dump, _made_whole(files) as unfinished_files:
@@ -65,19 +71,40 @@ def make_backup(folder: Path, *, with_files: bool = True) -> Backup:
 
 @contextlib.contextmanager
 def _made_whole(path: Path) -> Iterator[Path]:
-    """Give the block a private file, which gets its name if the block succeeds. Raises BackupError."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    """Give the block a private file, which gets its name if the block succeeds. Raises BackupError.
+
+    It is locked meanwhile: the lock goes with the process, however that ends.
+    """
+    unfinished = path.with_name(f".{path.name}{_UNFINISHED}")
+    another = f"Another backup is being made in {path.parent}. Wait for it."
     try:
-        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        held = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise BackupError(f"Another backup is being made in {path.parent}. Wait for it.") from None
+        raise BackupError(another) from None
     except OSError as error:
         raise BackupError(_unwritable(path.parent, error)) from error
-    try:
-        yield unfinished
-        unfinished.rename(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with os.fdopen(held, "wb"):
+        # A folder without locks takes backups, too: what is killed there stays, as nothing tells that it was.
+        with contextlib.suppress(OSError):
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if not os.fstat(
+            held
+        ).st_nlink:  # the other took it for a leftover in the moment before the lock
+            raise BackupError(another)
+        try:
+            yield unfinished
+            unfinished.rename(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the files of backups whose process is gone: whoever makes one holds its lock."""
+    for leftover in folder.glob(f".amber-*{_UNFINISHED}"):
+        # It is being made, somebody else's, or just gone; or the folder has no locks.
+        with contextlib.suppress(OSError), leftover.open("r+b") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            leftover.unlink()
 
 
 def _unwritable(folder: Path, error: OSError) -> str:

@@ -2,7 +2,8 @@
 
 uvicorn keeps a request's head in memory however long it is, and waits for its end without a limit: one
 client could fill the memory, and a thousand could hold every connection. So can trailers behind a body.
-A proxy in front may be stricter. Bodies have their own limit (`amber.web.body_limit`).
+It waits as long for a body. A proxy in front may be stricter. The size of bodies has its own limit
+(`amber.web.body_limit`). An answer may take any time.
 """
 
 from asyncio import TimerHandle, Transport
@@ -16,6 +17,11 @@ MAX_HEAD_BYTES: Final = 65_536
 HEAD_SECONDS: Final = 60
 """From the connection, or from the first byte of a later head, to the head's end; as nginx has it."""
 
+BODY_SECONDS: Final = 60
+BODY_BYTES: Final = 16_384
+"""So much of a body must come in this time, unless it ends: 273 bytes a second, where Kestrel asks for 240. A
+bound on silence alone would let a byte a minute hold the connection for ever."""
+
 _TOO_LONG: Final = f"The head of the request is longer than {MAX_HEAD_BYTES:,} bytes."
 
 
@@ -23,6 +29,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._unused_bytes = 0
+        self._is_in_body = False
+        self._body_bytes = 0
         self._deadline: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -39,25 +47,29 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._unused_bytes > MAX_HEAD_BYTES:
             self._refuse()
-        elif self._unused_bytes and self._deadline is None:
+        elif (self._unused_bytes or self._is_in_body) and self._deadline is None:
             self._begin_deadline()
 
     def on_headers_complete(self) -> None:
-        self._note_progress()
+        self._begin_part(is_body=True)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._note_progress()
+        self._unused_bytes = 0
+        self._body_bytes += len(body)
+        if self._body_bytes >= BODY_BYTES:
+            self._begin_part(is_body=True)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._note_progress()
+        self._begin_part(is_body=False)
         super().on_message_complete()
 
-    def _note_progress(self) -> None:
-        self._unused_bytes = 0
-        if self._deadline is not None:
-            self._end_deadline()
+    def _begin_part(self, *, is_body: bool) -> None:
+        """Measure anew: what comes next is a piece of a body, or the head of a later request."""
+        self._is_in_body = is_body
+        self._unused_bytes = self._body_bytes = 0
+        self._end_deadline()
 
     def _refuse(self) -> None:
         """Say why, unless an answer to an earlier request is on its way here."""
@@ -68,7 +80,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _begin_deadline(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        seconds = BODY_SECONDS if self._is_in_body else HEAD_SECONDS
+        self._deadline = self.loop.call_later(seconds, self._close_late)
+
+    def _close_late(self) -> None:
+        """Close the connection, unless it is Amber that does not read: it answers an earlier request."""
+        if self.flow.read_paused:
+            self._begin_deadline()
+        else:
+            self.transport.close()
 
     def _end_deadline(self) -> None:
         if self._deadline is not None:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from accounts.api.serializers import MAX_ORIGINS, browser_origin
 from accounts.tenancy.access import access_to
 from accounts.tenant_rows import ACCESS, Right
-from amber.lib.rest.bounded_fields import BoundedListField
+from amber.lib.rest.bounded_fields import BoundedListField, PlainNameField
 from assistants.models import MAX_QUESTIONS, Assistant, AssistantTool, ScenePrompt
 from assistants.slugs import looks_like_id
 from tools.models import Tool
@@ -23,6 +23,7 @@ _PROMPT = {"max_length": settings.AMBER_MAX_MESSAGE_CHARS, "trim_whitespace": Fa
 
 
 class AssistantSerializer(serializers.ModelSerializer[Assistant]):
+    name = PlainNameField(max_length=200)
     slug = serializers.SlugField(
         max_length=80,
         required=False,

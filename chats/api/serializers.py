@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField
+from amber.lib.rest.bounded_fields import BoundedDictField, BoundedListField, PlainNameField
 from amber.lib.rest.wire_serializers import serializer_of
 from chats.messages.roles import POSTED_ROLES
 from chats.messages.wire import (
@@ -47,7 +47,7 @@ class ContentField(serializers.CharField):
 
 
 class _ChatFields(serializers.Serializer[Chat]):
-    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    name = PlainNameField(max_length=255, required=False, allow_blank=True)
     assistant_id = serializers.UUIDField(required=False, allow_null=True)
     prompt = ContentField(required=False, allow_null=True, allow_blank=True)
     pinned = serializers.BooleanField(required=False)

@@ -19,6 +19,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from amber.lib.errors import Invalid
+from amber.lib.names import plain_name
 from chats.messages.tool_calls import (
     MAX_IMPORTED_ARGUMENTS_CHARS,
     StoredToolCall,
@@ -178,7 +179,7 @@ class ChatBuilder:
         if len(self._messages) > MAX_IMPORTED_MESSAGES:
             raise Invalid(f"The chat has more than {MAX_IMPORTED_MESSAGES:,} messages.")
         leaf, _ = self._end_of(chat.get("active_node_id"))
-        fields = {"name": text_of(chat.get("name")).strip()[:MAX_NAME_CHARS]}
+        fields = {"name": plain_name(text_of(chat.get("name")))[:MAX_NAME_CHARS]}
         if prompt := text_of(chat.get("prompt")).strip():
             fields["prompt"] = prompt[: settings.AMBER_MAX_MESSAGE_CHARS]
         return ConvertedChat(

@@ -7,6 +7,7 @@ sealed at once, since the first question may need them.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -14,6 +15,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import DataError, IntegrityError, connection, transaction
+from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
 from accounts.models import IdempotencyRecord
@@ -328,8 +330,8 @@ class ChatImporter:
                 save_file(file, self._principal)
         ChatMessage.objects.bulk_create(rows.values(), batch_size=_BATCH)
         _keep_dates(rows.values(), messages)
-        kept = {"active_leaf": leaf}
-        if created_at := given.chat.get("created_at"):
+        kept: dict[str, Any] = {"active_leaf": leaf}
+        if created_at := _time_of(given.chat):
             kept["created_at"] = created_at
         Chat.objects.filter(pk=chat.pk).update(**kept)
         for name, value in kept.items():
@@ -422,12 +424,18 @@ def _keep_dates(rows: Iterable[ChatMessage], messages: Iterable[Mapping[str, Any
     """Replace the dates at which the rows were written by those of the export. One query."""
     dated = []
     for row, given in zip(rows, messages, strict=True):
-        if created_at := given.get("created_at"):
+        if created_at := _time_of(given):
             row.created_at = created_at
             dated.append(row)
     if dated:
         with connection.cursor() as cursor:
             cursor.execute(_DATES_SQL, [[m.pk for m in dated], [m.created_at for m in dated]])
+
+
+def _time_of(given: Mapping[str, Any]) -> datetime | None:
+    """Return the time in the export, at most now: with a later one a chat would head lists until then."""
+    created_at: datetime | None = given.get("created_at")
+    return created_at and min(created_at, timezone.now())
 
 
 def _leaf(rows: Mapping[str, ChatMessage], wanted: str | None) -> ChatMessage | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from amber.lib.errors import Invalid
+from amber.lib.names import plain_name
 from chats.messages import transcript
 from chats.models import ChatMessage
 from engine.messages import ASKING_ROLES
@@ -27,4 +28,4 @@ def name_by(question: ChatMessage, files: Sequence[File] = ()) -> str:
     """
     words = question.content.strip() or next((file.name for file in files), "")
     first_line = words.partition("\n")[0]
-    return "" if question.hidden else first_line[:CHAT_NAME_CHARS].rstrip()
+    return "" if question.hidden else plain_name(first_line[:CHAT_NAME_CHARS])

@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
+from amber.lib.rest.bounded_fields import PlainNameField
 from amber.lib.rest.wire_serializers import serializer_of
 from libraries.wire import (
     ChunkWire,
@@ -24,7 +25,7 @@ _NO_METADATA: Final = "Metadata must be a JSON object."
 
 
 class LibraryInput(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200)
+    name = PlainNameField(max_length=200)
     description = serializers.CharField(max_length=2_000, allow_blank=True, required=False)
     default = serializers.BooleanField(
         required=False,

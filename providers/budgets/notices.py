@@ -21,7 +21,7 @@ from accounts.mail.outbox import owners_of, post_to_all, sends_mail
 from accounts.models import MailKind, Organization
 from amber.lib import redis as amber_redis
 from providers.budgets.counters import CounterAmounts
-from providers.budgets.rules import ApplicableBudget, period_end, period_start, shown_amount
+from providers.budgets.rules import ApplicableBudget, period_end, period_start
 from providers.models import Budget, BudgetCounter, BudgetScope
 
 logger = structlog.get_logger(__name__)
@@ -103,8 +103,9 @@ def _warn(
             "scope": budget.scope,
             "period": budget.period,
             "share": share,
-            "used": shown_amount(used, budget.unit),
-            "limit": shown_amount(budget.limit, budget.unit),
+            "used": str(used),
+            "limit": str(budget.limit),
+            "unit": budget.unit,
             "resets_at": f"{period_end(budget.period, now):%Y-%m-%d %H:%M}",
         },
     )

@@ -33,10 +33,6 @@ class Spending:
         return Decimal(self.tokens) if unit == BudgetUnit.TOKENS else self.money
 
 
-def shown_amount(number: Decimal, unit: str) -> str:
-    return f"{number:,.2f}" if unit == BudgetUnit.MONEY else f"{number:,.0f} {unit}"
-
-
 @dataclass(frozen=True, slots=True)
 class ApplicableBudget:
     """A budget that applies to a call; `subject` is who the call is counted for."""

@@ -1,5 +1,6 @@
 """Test that owners are warned of budgets by mail: at 80%, and when they refuse questions, once each."""
 
+from decimal import Decimal
 from uuid import uuid4
 
 import pytest
@@ -40,7 +41,8 @@ def test_owners_are_warned_at_each_share_once(alice, bob):
         assert shares() == told
     assert {mail.address for mail in OutgoingMail.objects.all()} == {alice.user.email}
     details = open_details(OutgoingMail.objects.earliest("created_at"))
-    assert (details["used"], details["limit"]) == ("800 tokens", "1,000 tokens")
+    amounts = [int(Decimal(details[name])) for name in ("used", "limit")]
+    assert (amounts, details["unit"]) == ([800, 1_000], "tokens")
 
 
 def test_every_owner_is_and_who_wants_no_notices_is_not(alice, bob):
@@ -87,7 +89,7 @@ def test_what_a_budget_refuses_is_told_although_its_use_is_below(alice):
     warn_of_refusals()
     warn_of_refusals()
     assert shares() == [100]
-    assert open_details(OutgoingMail.objects.get())["used"] == "30 tokens"
+    assert open_details(OutgoingMail.objects.get())["used"] == "30.00000000"
 
 
 def test_what_others_hold_is_no_reason_to_warn(alice):

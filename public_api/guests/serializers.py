@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
+from amber.lib.rest.bounded_fields import PlainNameField
 from assistants.models import Assistant
 from chats.api.serializers import ContentField, FileIdsField, check_role_fields
 from engine.messages import MessageRole
@@ -42,7 +43,7 @@ class GuestTokenSerializer(serializers.Serializer[Any]):
 
 
 class GuestChatInput(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    name = PlainNameField(max_length=255, required=False, allow_blank=True)
 
 
 class GuestMessageInput(serializers.Serializer[Any]):

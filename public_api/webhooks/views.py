@@ -17,7 +17,7 @@ from accounts.api.schema import IDEMPOTENCY_KEY
 from accounts.sign_in.authentication import HasPrincipal, InPerson, principal_of
 from accounts.tenancy.access import get_visible, get_writable
 from amber.lib.errors import Missing
-from amber.lib.rest.bounded_fields import BoundedListField
+from amber.lib.rest.bounded_fields import BoundedListField, PlainNameField
 from amber.lib.rest.wire import validate_body
 from amber.lib.rest.wire_serializers import serializer_of
 from public_api.models import MAX_URL_CHARS, WEBHOOK_EVENTS, Webhook, WebhookDelivery
@@ -36,7 +36,7 @@ MAX_NAMED_EVENTS: Final = 100
 
 
 class WebhookChangesInput(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=200, allow_blank=True, required=False)
+    name = PlainNameField(max_length=200, allow_blank=True, required=False)
     url = serializers.CharField(max_length=MAX_URL_CHARS)
     events = BoundedListField(
         child=serializers.ChoiceField(WEBHOOK_EVENTS),

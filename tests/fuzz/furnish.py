@@ -17,6 +17,7 @@ FILE = (
 )
 
 SAME_BY_ANOTHER_NAME = {
+    "POST /api/v1/invitations/find/": ("token", "invitation_token"),
     "POST /api/v1/invitations/accept/": ("token", "invitation_token"),
     "POST /api/v1/invitations/decline/": ("token", "invitation_token"),
     "POST /api/v1/me/claim/": ("token", "guest_token"),

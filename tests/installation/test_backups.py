@@ -1,13 +1,16 @@
 """Archives of files, and what a restore refuses before it touches anything."""
 
 import errno
+import fcntl
 import hashlib
 import io
 import json
+import subprocess
+import sys
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from unittest.mock import Mock
 
 import psycopg
@@ -144,13 +147,50 @@ def test_a_folder_that_nobody_can_write_to_is_named(tmp_path):
             call_command("backup", str(folder))
 
 
+BEGIN: Final = """
+import sys, time
+from pathlib import Path
+import django
+django.setup()
+from amber.backups.backup import _made_whole
+with _made_whole(Path(sys.argv[1])) as unfinished:
+    unfinished.write_text("half")
+    print(unfinished, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next_into_that_folder(
+    db, tmp_path, monkeypatch
+):
+    begin = [sys.executable, "-c", BEGIN, str(tmp_path / "amber-20310102T000000Z.dump")]
+    (tmp_path / ".other.unfinished").write_text("somebody else's")
+    monkeypatch.setattr(backup, "_dump", Mock(side_effect=BackupError("It ends here.")))
+    with subprocess.Popen(begin, stdout=subprocess.PIPE, text=True) as begun:
+        try:
+            assert begun.stdout
+            unfinished = Path(begun.stdout.readline().strip())
+            with pytest.raises(BackupError, match="It ends here"):
+                make_backup(tmp_path)
+            assert unfinished.read_text() == "half", "it is being made"
+        finally:
+            begun.kill()
+    assert unfinished.exists()
+    with pytest.raises(BackupError, match="It ends here"):
+        make_backup(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == [".other.unfinished"]
+
+
 def test_a_second_backup_of_the_same_second_does_not_spoil_the_first(db, tmp_path, monkeypatch):
     second = datetime(2031, 1, 2, tzinfo=UTC)
     monkeypatch.setattr(backup, "datetime", Mock(now=Mock(return_value=second)))
     begun = tmp_path / ".amber-20310102T000000Z.dump.unfinished"
-    begun.write_text("half")
-    with pytest.raises(CommandError, match="Another backup is being made"):
-        call_command("backup", str(tmp_path))
+    with begun.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("half")
+        held.flush()
+        with pytest.raises(CommandError, match="Another backup is being made"):
+            call_command("backup", str(tmp_path))
     assert begun.read_text() == "half"
 
 

@@ -124,3 +124,13 @@ def test_too_large_schemas_are_refused_without_a_look_at_one(monkeypatch):
     given = CompletionInput(data={"model": "m", "messages": [SAID], "tools": tools})
     assert not given.is_valid()
     assert given.errors["tools"] == ["More than 256,000 bytes of schemas."]
+
+
+@pytest.mark.parametrize("shape", sorted({*shapes()}, key=str), ids=lambda each: each.__name__)
+def test_names_that_people_read_are_cleaned(shape):
+    """Those of documents and files are cleaned by their services (`libraries.files.names`), and those
+    of functions, which have a field of their own, are read by machines."""
+    if is_request(shape) or shape.__name__.startswith(("New", "ApiKeyChanges", "MeChanges")):
+        for path, field in writable_fields(shape(), shape.__name__):
+            is_name = path.endswith(".name") and not path.startswith("Document")
+            assert not (is_name and type(field) is serializers.CharField), path

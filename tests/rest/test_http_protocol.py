@@ -1,4 +1,4 @@
-"""What a client sends before its request counts is bounded: the head, trailers, and the time for a head."""
+"""What a client sends before its request counts is bounded: the head, trailers, and the time for both and a body."""
 
 import asyncio
 import socket
@@ -18,11 +18,17 @@ from amber.web.http_protocol import MAX_HEAD_BYTES
 WAIT_SECONDS = 30
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 POST = GET.replace(b"GET", b"POST")
+CLOSE = (b"connection", b"close")
 TOO_LONG = b"The head of the request is longer than"
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Tell how long the body is."""
+    """Tell how long the body is; at /slow, take longer to answer than a body may rest."""
+    if scope["path"] == "/slow":
+        await send({"type": "http.response.start", "status": 200, "headers": [CLOSE]})
+        await asyncio.sleep(1)
+        await send({"type": "http.response.body", "body": b"the end"})
+        return
     read, more = 0, True
     while more:
         message = await receive()
@@ -126,3 +132,39 @@ def test_a_request_that_came_whole_is_not_hurried(port, monkeypatch):
     head = POST + b"Connection: close\r\nContent-Length: 10\r\n\r\n"
     pieces = (head + b"12345", b"67890")
     assert exchange(port, *pieces, pause_seconds=0.8).endswith(b"10 bytes")
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        [POST + b"Content-Length: 1000\r\n\r\n"],
+        [POST + b"Content-Length: 1000\r\n\r\n", *[b"a"] * 20],
+        [POST + b"Transfer-Encoding: chunked\r\n\r\n", *[b"1\r\na\r\n"] * 20],
+        [POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n", *[b"X: b\r\n"] * 20],
+    ],
+    ids=["nothing", "a byte at a time", "a chunk at a time", "trailers"],
+)
+def test_a_body_that_makes_no_progress_is_not_waited_for(port, monkeypatch, begun):
+    monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.5)
+    assert exchange(port, *begun, pause_seconds=0.1) == b""
+
+
+def test_a_slow_body_that_makes_progress_is_read_to_its_end(port, monkeypatch):
+    monkeypatch.setattr(http_protocol, "BODY_SECONDS", 1)
+    piece = b"a" * http_protocol.BODY_BYTES
+    head = POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % (10 * len(piece))
+    answered = exchange(port, head, *[piece] * 10, pause_seconds=0.2)
+    assert answered.endswith(b"%d bytes" % (10 * len(piece)))
+
+
+@pytest.mark.parametrize(
+    "upgrade", [b"", b"Connection: Upgrade\r\nUpgrade: websocket\r\n"], ids=str
+)
+@pytest.mark.parametrize(
+    "behind", [b"", POST + b"Content-Length: 4\r\n\r\na"], ids=["alone", "followed"]
+)
+def test_a_long_answer_is_not_hurried(port, monkeypatch, upgrade, behind):
+    """Neither are requests that the client sends behind it, for they are not read meanwhile."""
+    monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.3)
+    head = GET.replace(b"/", b"/slow", 1) + upgrade + b"\r\n"
+    assert exchange(port, head + behind).count(b"the end") == 1

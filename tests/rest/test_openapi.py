@@ -107,6 +107,7 @@ def test_the_events_of_a_turn_are_documented(document):
         ("chats/", "post", {"201", "404"}),
         ("chats/search/", "get", {"200", "404"}),
         ("libraries/search/", "post", {"200", "404"}),
+        ("invitations/find/", "post", {"200", "404"}),
         ("invitations/accept/", "post", {"200", "404"}),
         ("me/organization/", "put", {"200", "404"}),
         ("assistants/", "get", {"200", "404"}),

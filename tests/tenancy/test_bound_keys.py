@@ -48,6 +48,7 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "api/v1/groups/<uuid:group_id>/": ("", "get patch delete"),
     "api/v1/groups/<uuid:group_id>/members/": ("", "get"),
     "api/v1/groups/<uuid:group_id>/members/<uuid:user_id>/": ("", "put delete"),
+    "api/v1/invitations/find/": ("", "post"),
     "api/v1/invitations/accept/": ("", "post"),
     "api/v1/invitations/decline/": ("", "post"),
     "api/v1/api-keys/": ("", "get post"),

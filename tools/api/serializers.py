@@ -6,6 +6,7 @@ import orjson
 from rest_framework import serializers
 
 from amber.lib.egress.policy import MAX_URL_CHARS
+from amber.lib.rest.bounded_fields import PlainNameField
 from amber.lib.rest.wire_serializers import serializer_of
 from tools.models import ToolKind
 from tools.openapi.document import MAX_DOCUMENT_BYTES
@@ -19,7 +20,7 @@ MAX_ARGUMENTS_BYTES = 200_000
 class ToolChanges(serializers.Serializer[Any]):
     """The fields of a tool that can be changed."""
 
-    name = serializers.CharField(
+    name = PlainNameField(
         max_length=200, required=False, help_text="If omitted, the service's own name."
     )
     discovery_url = serializers.CharField(

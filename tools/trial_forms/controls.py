@@ -20,7 +20,7 @@ _TYPES: Final = {
     FieldKind.LIST: gettext_lazy("list"),
     FieldKind.TEXT: gettext_lazy("text"),
     FieldKind.INTEGER: gettext_lazy("whole number"),
-    FieldKind.NUMBER: gettext_lazy("number"),
+    FieldKind.NUMBER: gettext_lazy("any number"),
     FieldKind.BOOLEAN: gettext_lazy("yes or no"),
     FieldKind.CHOICE: gettext_lazy("one of"),
     FieldKind.JSON: gettext_lazy("any JSON"),

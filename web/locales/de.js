@@ -158,6 +158,7 @@ export const words = {
 	"loginError.text": "Ihr Identitätsanbieter hat die Anmeldung abgelehnt, oder Sie brauchen zuerst eine Einladung zu {platform}.",
 
 	"invitation.title": "Einladung", "invitation.text": "Sie wurden in eine Organisation eingeladen.",
+	"invitation.from": "{inviter} lädt Sie in die Organisation „{organization}“ ein.", "invitation.next": "Weiter",
 	"invitation.as": "Sie sind als {email} angemeldet.", "invitation.accept": "Annehmen", "invitation.decline": "Ablehnen",
 	"invitation.declined": "Einladung abgelehnt.", "invitation.signIn": "Melden Sie sich an oder registrieren Sie sich, um zu antworten.",
 	"invitation.enter": "Ich habe eine Einladung",

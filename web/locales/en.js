@@ -157,6 +157,7 @@ export const words = {
 	"loginError.text": "Your identity provider refused to sign you in, or you need an invitation to {platform} first.",
 
 	"invitation.title": "Invitation", "invitation.text": "You have been invited to join an organization.",
+	"invitation.from": "{inviter} invites you to join the organization “{organization}”.", "invitation.next": "Continue",
 	"invitation.as": "You are signed in as {email}.", "invitation.accept": "Accept", "invitation.decline": "Decline",
 	"invitation.declined": "Invitation declined.", "invitation.signIn": "Sign in or sign up to respond.",
 	"invitation.enter": "I have an invitation",

@@ -112,7 +112,8 @@ export const words = {
 
 	"loginError.title": "登录未成功", "loginError.text": "身份提供方未允许您登录，或者 {platform} 不认识您：此处的账户可能需要邀请。",
 
-	"invitation.title": "邀请", "invitation.text": "您被邀请加入一个组织。", "invitation.as": "您以 {email} 登录。",
+	"invitation.title": "邀请", "invitation.text": "您被邀请加入一个组织。", "invitation.from": "{inviter} 邀请您加入组织“{organization}”。", "invitation.next": "继续",
+	"invitation.as": "您以 {email} 登录。",
 	"invitation.accept": "接受", "invitation.decline": "拒绝", "invitation.declined": "已拒绝邀请。", "invitation.signIn": "请登录或注册以回应。",
 	"invitation.enter": "我有邀请",
 

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { post } from "../app/api.js";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
@@ -13,7 +13,14 @@ export function Page({ params }) {
 	const isTyped = params.token === "enter";
 	const [typed, setTyped] = useState("");
 	const [error, setError] = useState(/** @type {unknown} */ (null));
-	const token = isTyped ? tokenOf(typed) : params.token;
+	const [found, setFound] = useState(/** @type {any} */ (null));
+	const { token } = params;
+	const isIn = state.value === "in";
+	useEffect(() => {
+		setFound(null);
+		setError(null);
+		if (isIn && !isTyped) post("invitations/find/", { token }).then(setFound, setError);
+	}, [token, isIn]);
 	/** @param {boolean} isAccepted */
 	const answer = async (isAccepted) => {
 		setError(null);
@@ -27,16 +34,29 @@ export function Page({ params }) {
 			setError(why);
 		}
 	};
-	if (state.value !== "in")
+	/** @param {Event} event */
+	const onTyped = (event) => {
+		event.preventDefault();
+		navigate(`/invitation/${encodeURIComponent(tokenOf(typed))}`);
+	};
+	if (!isIn)
 		return html`<${OpenPage} title=${t("invitation.title")}>
 			<p>${t("invitation.text")} ${t("invitation.signIn")}</p>
 			<p class="actions"><a class="button" href=${`/sign-in?next=${encodeURIComponent(`/invitation/${params.token}`)}`}>${t("signIn.do")}</a><a class="button primary" href=${`/sign-up?invitation=${encodeURIComponent(params.token)}`}>${t("signUp.title")}</a></p>
 		<//>`;
+	if (isTyped)
+		return html`<${OpenPage} title=${t("invitation.title")}>
+			<form class="form" onSubmit=${onTyped}>
+				<${Field} label=${t("signUp.invitation")} value=${typed} onValue=${setTyped} autocomplete="off" required data-focus="" />
+				<p class="actions"><${Button} kind="primary" type="submit">${t("invitation.next")}<//></p>
+			</form>
+			<p><a href="/">${t("back")}</a></p>
+		<//>`;
 	return html`<${OpenPage} title=${t("invitation.title")}>
-		${isTyped ? html`<${Field} label=${t("signUp.invitation")} value=${typed} onValue=${setTyped} autocomplete="off" data-focus="" />` : html`<p>${t("invitation.text")}</p>`}
+		${found && html`<p>${t("invitation.from", found)}</p>`}
 		<p class="dim">${t("invitation.as", { email: me.value?.email ?? "" })}</p>
 		${Boolean(error) && html`<${Failure} error=${error} />`}
-		<p class="actions"><${Button} disabled=${!token} onClick=${() => answer(false)}>${t("invitation.decline")}<//><${Button} kind="primary" disabled=${!token} onClick=${() => answer(true)}>${t("invitation.accept")}<//></p>
+		${found && html`<p class="actions"><${Button} onClick=${() => answer(false)}>${t("invitation.decline")}<//><${Button} kind="primary" onClick=${() => answer(true)}>${t("invitation.accept")}<//></p>`}
 		<p><a href="/">${t("back")}</a></p>
 	<//>`;
 }

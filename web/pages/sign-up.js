@@ -2,12 +2,12 @@ import { useState } from "preact/hooks";
 import { html } from "../app/html.js";
 import { t } from "../app/i18n.js";
 import { config } from "../app/config.js";
-import { accept, tokenOf } from "../app/invitations.js";
+import { tokenOf } from "../app/invitations.js";
 import { navigate } from "../app/router.js";
 import * as session from "../app/session.js";
 import { useForm } from "../components/forms.js";
 import { OpenPage } from "../components/open-page.js";
-import { attempt, Button, Field } from "../components/ui.js";
+import { Button, Field } from "../components/ui.js";
 
 /** @param {{ query: URLSearchParams }} props */
 export function Page({ query }) {
@@ -16,11 +16,7 @@ export function Page({ query }) {
 	const form = useForm({ email: "", password: "", invitation: invited }, async ({ email, password, invitation }) => {
 		const token = tokenOf(invitation);
 		if ((await session.signUp(email, password, token)) === "verify") setSent(true);
-		else {
-			// Whoever signs up with an invitation has accepted it; one that cannot be says why at its own page.
-			navigate(token ? `/invitation/${encodeURIComponent(token)}` : "/", { replace: true });
-			if (token) await attempt(() => accept(token));
-		}
+		else navigate(token ? `/invitation/${encodeURIComponent(token)}` : "/", { replace: true });
 	});
 	if (isSent) return html`<${OpenPage} title=${t("verify.title")}><p role="status">${t("verify.sent", { email: form.given.email })}</p><//>`;
 	return html`<${OpenPage} title=${t("signUp.title")}>

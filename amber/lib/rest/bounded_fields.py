@@ -1,4 +1,4 @@
-"""Check the length of a request's lists and objects before their contents.
+"""Check the length of a request's lists and objects before their contents, and clean names.
 
 REST framework's own fields validate every entry first and count afterwards: half a million entries
 cost a minute before they are refused. These fields require a limit.
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
+
+from amber.lib.names import plain_name
 
 
 class BoundedListField(serializers.ListField):
@@ -37,3 +39,14 @@ class BoundedDictField(serializers.DictField):
         if isinstance(data, Mapping) and len(data) > self.max_entries:
             self.fail("max_entries", max_entries=self.max_entries)
         return super().to_internal_value(data)
+
+
+class PlainNameField(serializers.CharField):
+    """A name with a required `max_length`, kept without what nobody sees (`amber.lib.names`)."""
+
+    def __init__(self, *, max_length: int, **kwargs: Any) -> None:
+        super().__init__(max_length=max_length, **kwargs)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        """Clean the name first, so that one of which nothing is left is blank."""
+        return super().run_validation(plain_name(data) if isinstance(data, str) else data)

@@ -33,7 +33,7 @@ GROUPS: Final = {
     "public": "Public assistants, for guests without an account.",
     "webhooks": "Addresses that Amber notifies about turns.",
     "organizations": "Tenants, their members and invitations.",
-    "invitations": "Accept or decline an invitation.",
+    "invitations": "See, accept or decline an invitation.",
     "groups": "Groups of members, to share assistants, libraries and tools with.",
     "usage": "Tokens and costs of model calls.",
     "budgets": "Limits of tokens and costs.",

@@ -273,7 +273,7 @@ def test_two_questions_follow_each_other(alice, chat):
 
 
 def test_the_first_question_names_the_chat(alice, chat):
-    api(alice).post(messages(chat), {"content": "\n What is rain? \n\nI wonder."})
+    api(alice).post(messages(chat), {"content": "\n What is\u202e rain? \n\nI wonder."})
     chat.refresh_from_db()
     assert chat.name == "What is rain?"
 

@@ -2,10 +2,12 @@
 
 import json
 import tracemalloc
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import DataError
+from django.utils import timezone
 
 from amber.lib.errors import Invalid
 from chats.importing import converted, documents, services
@@ -261,7 +263,7 @@ def test_texts_are_made_fit_to_be_stored(alice, settings):
     conversation = chatgpt(
         chatgpt_node("q", None, "user", "a\0b\ud800c"),
         chatgpt_node("r", "q", "assistant", "x" * 1_000, metadata={"model_slug": "m" * 1_000}),
-        title="n" * 1_000,
+        title="\u202e" + "n" * 1_000,
     )
     entry, chat = only(send_json(alice, conversation))
     first, second = ChatMessage.objects.filter(chat=chat).order_by("position")
@@ -276,6 +278,15 @@ def test_times_that_are_none_are_left_out(alice):
     _, chat = only(send_json(alice, chatgpt(*nodes, create_time="x")))
     rows = ChatMessage.objects.filter(chat=chat)
     assert {m.created_at.date() for m in rows} == {chat.created_at.date()}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=23), timedelta(days=3_650)], ids=str)
+def test_times_in_the_future_are_those_of_the_import(alice, ahead):
+    late = (timezone.now() + ahead).timestamp()
+    given = chatgpt(chatgpt_node("q", None, "user", "Hi", create_time=late), create_time=late)
+    _, chat = only(send_json(alice, given))
+    assert max(chat.created_at, row(chat=chat).created_at) <= timezone.now()
+    assert only(send_json(alice, given))[0]["is_new"] is False
 
 
 def test_a_time_far_east_is_kept_as_what_it_is_here(alice):

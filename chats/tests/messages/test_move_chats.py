@@ -1,6 +1,7 @@
 """Test export and import: what leaves Amber can come back."""
 
 import pytest
+from django.utils import timezone
 
 from assistants.models import Assistant
 from chats.api.serializers import MAX_EXPORTED_MESSAGES
@@ -237,6 +238,15 @@ def test_dates_are_kept(alice, chat):
     ChatMessage.objects.filter(pk=question.pk).update(created_at="2020-02-03T04:05:06Z")
     made = imported(alice, export(alice, chat))
     assert ChatMessage.objects.get(chat=made).created_at.isoformat() == "2020-02-03T04:05:06+00:00"
+
+
+def test_dates_in_the_future_are_those_of_the_import(alice):
+    """A chat of the year 2999 would head the list until then."""
+    late = {"created_at": "2999-01-01T00:00:00Z"}
+    made = imported(alice, {"chat": late, "messages": [HI | late]})
+    said = ChatMessage.objects.get(chat=made)
+    assert {made.created_at.year, said.created_at.year} == {timezone.now().year}
+    assert max(made.created_at, said.created_at) <= timezone.now()
 
 
 def test_a_chat_of_a_key_is_the_keys(alice):

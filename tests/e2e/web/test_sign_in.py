@@ -93,6 +93,9 @@ def test_somebody_who_is_invited_signs_up_and_joins(visit, owner):
     assert here.page.get_by_label("Password").evaluate("(box) => !box.validity.valid")
     here.page.get_by_label("Password").fill("a quite long sentence")
     here.button("Create account").click()
+    here.sees(f"invites you to join the organization “{given['name']}”.")
+    here.is_accessible()
+    here.button("Accept").click()
     here.composer.wait_for()
     expect(here.page.locator(".account")).to_contain_text(given["name"])
 
@@ -111,6 +114,8 @@ def test_an_invitation_is_declined(visit, platform, owner):
     here = visit(is_signed_in=False).open("/sign-in?next=/invitation/enter")
     sign_in(here, email)
     here.page.get_by_label("Invitation").fill(f"{here.base}/invitation/{quote(given['token'])}")
+    here.button("Continue").click()
+    here.sees(f"invites you to join the organization “{given['name']}”.")
     here.button("Decline").click()
     here.composer.wait_for()
     expect(here.page.locator(".account")).not_to_contain_text(given["name"])

@@ -83,6 +83,11 @@ def test_a_name_of_ones_own_is_kept(bob, weather):
     assert added(bob, weather, name="Frog").name == "Frog"
 
 
+def test_a_name_of_the_services_is_what_it_looks_like(bob, weather):
+    weather.fields = {"name": "\u202eFr\u200bog"}
+    assert added(bob, weather).name == "Frog"
+
+
 def test_a_wrong_key_is_said_to_be_one(bob, weather):
     weather.key = KEY
     answer = add(bob, weather, api_key="another")
