@@ -53,6 +53,7 @@ def learn(chat: Chat, turns: Sequence[Turn]) -> None:
     learning = [turn for turn in turns if uses_memory(turn)]
     if not learning:
         return
+    # The turns are of one person, but may be of several assistants: the last one's model is asked.
     turn = learning[-1]
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
     row = _model_for(turn)
