@@ -22,7 +22,7 @@ from chats.models import Chat, ChatMessage, Turn
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
-from engine.text.tokens import SAFE_BYTES_PER_TOKEN
+from engine.text.tokens import estimate_tokens
 from memory.extraction.extractor import (
     MAX_ANSWER_CHARS,
     MAX_OUTPUT_TOKENS,
@@ -154,7 +154,8 @@ def _reserve_budget(
         return
 
     def estimate_spending() -> Spending:
-        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // SAFE_BYTES_PER_TOKEN
+        shown = (message.text[: _size(message)] for message in messages)
+        prompt_tokens = KNOWN_TOKENS + sum(map(estimate_tokens, shown))
         return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
 
     holder_id = new_id()
