@@ -71,6 +71,7 @@ async def run(
     messages = list(request.messages)
     for step in itertools.count(first_step):
         tools = request.tools if step <= max_tool_rounds else ()
+        # Not `first_step`: a turn that goes on after a break was forced in its step 1.
         choice = request.tool_choice if step == 1 else _relax_choice(request.tool_choice)
         asked = replace(request, messages=messages, tools=tools, tool_choice=choice)
         whole: Reply | None = None
@@ -92,6 +93,7 @@ async def run(
                 if isinstance(loop_event, CallFinished):
                     results[loop_event.call] = loop_event.result
                 yield loop_event
+        # Before the client's calls: the turn then comes back to those once a person has decided.
         if whole.unapproved:
             yield ApprovalNeeded(step, whole.unapproved)
             return

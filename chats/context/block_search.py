@@ -208,6 +208,7 @@ class CutBlock:
 
     def message_id(self, number: int) -> str:
         """Return the id of one of the block's messages, which are counted from 0."""
+        # Postgres writes ids without quotes: {01a2153a-…,01a2153b-…}
         begin = 1 + number * _ID_CHARS
         return self._messages[begin : begin + _ID_CHARS - 1]
 
@@ -280,7 +281,8 @@ def _conversation(
 _ON_PATH: Final = "chat_id = %(chat)s AND on_active_path AND last_position < %(before)s"
 
 # Only the question's words leave a block's index: `setweight` marks them, `ts_filter` keeps what is marked.
-# That needs positions, which a block without pieces does not have.
+# That needs positions, which a block without pieces does not have. 'D' is the weight that is not written:
+# `places_in` reads bare numbers. float8, or `ln` would reckon with numerics.
 _SQL: Final = """
 WITH hits AS MATERIALIZED (
     SELECT * FROM amber_blocks_before(%(queries)s::tsquery[], %(chat)s, %(before)s)

@@ -96,6 +96,7 @@ def compose(
             fitted = _fit(placed(render_rows(alone, form)), form)
         except BudgetError as error:
             raise _too_long(error) from None
+        # At least one: what had been merged may stand alone now, so that as many are left.
         return ComposedRequest(fitted, max(len(messages) - len(fitted), 1))
     return ComposedRequest(fitted, len(messages) - len(fitted))
 

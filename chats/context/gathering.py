@@ -137,6 +137,7 @@ def lay_out(turn: Turn, gathered: GatheredContext) -> RequestLayout:
     tail = gathered.tail
     resolved = registry.resolve(gathered.turn_config.model, wants_vision=tail.has_image)
     profile = registry.profile_of(resolved.row)
+    # An attempt may have broken off between its search and its first step.
     citable = CitablePassages(load_known_passages(turn) if turn.step or was_searched(tail) else ())
     bound = _bound_tools(turn)
     with find_words(turn, gathered.wanted) as words:
@@ -241,6 +242,7 @@ def _turn_config(turn: Turn) -> TurnConfig:
 def _form(turn: Turn, tail: Tail, profile: ModelProfile, toolbox: TurnToolbox) -> PromptFormat:
     """Return the format; its limit is what the reply and the tools leave of the model's window."""
     tools_tokens = sum(tokens.at_most_tokens(str(spec)) for spec in toolbox.specs)
+    # The bound is a token a byte, several times too much: many tools would leave nothing.
     reserved = profile.max_output_tokens + min(tools_tokens, profile.context_tokens // 4)
     return PromptFormat(
         system_position=profile.system_position,

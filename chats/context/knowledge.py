@@ -66,6 +66,7 @@ def find_knowledge(
     kept: list[dict[str, Any]] = []
     for passage in found.relevant:
         rest -= count(passage.content)
+        # The best one always stays: without any the model would read that the library has nothing.
         if rest < 0 and kept:
             break
         kept.append({**passage_wire(passage), "number": len(kept) + 1})

@@ -111,6 +111,7 @@ class PendingEmbedding:
 
     async def wait(self, wanted: RecallRequest) -> QuestionEmbedding:
         """Return the vectors that `wanted` needs, as far as they come within EMBEDDING_SECONDS."""
+        # Mostly nothing is left to ask: it was begun while the tail was read.
         self.begin(wanted.question, wanted.embedding_models)
         await self._wait_until(self._begun_at + EMBEDDING_SECONDS)
         found = self._collect()

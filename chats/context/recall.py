@@ -217,6 +217,8 @@ def _read_said(shown: _Shown, cut: Sequence[CutBlock]) -> dict[int, _ShownTexts]
         for place, piece in pieces.items():
             message_id, line = said.get(ids.get((number, piece.message), ""), (NOBODY, ""))
             start, end = cut[number].span_of(place)
+            # Lines of files and tools always differ, since `said_line` is empty for their roles: so no
+            # text that is taken from messages is untrusted.
             if len(line) != end - start:
                 break
             texts[place] = line[piece.start - start : piece.end - start]

@@ -74,6 +74,7 @@ def read_tail(turn: Turn, blocks: Sequence[SealedBlock]) -> Tail:
         turn.chat.pk,
         turn.tip_id,
         from_position=start,
+        # With blocks `from_position` is the limit, in tokens; the bytes are a bound beside it.
         max_bytes=limit_tokens * USUAL_BYTES_PER_TOKEN * (2 if start else 1),
         through=turn.question,
         brief=True,
@@ -90,6 +91,7 @@ def read_tail(turn: Turn, blocks: Sequence[SealedBlock]) -> Tail:
 
 def blocks_in(limit_tokens: int) -> int:
     """Return how many blocks hold the tail: none is smaller than AMBER_BLOCK_TOKENS."""
+    # So many tokens may begin and end in the middle of a block.
     return limit_tokens // settings.AMBER_BLOCK_TOKENS + 2
 
 

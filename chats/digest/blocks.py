@@ -110,6 +110,7 @@ def embed(blocks: Sequence[MessageBlock]) -> bool:
     rest = iter(vectors)
     for block, some in zip(blocks, texts, strict=True):
         mine = list(islice(rest, len(some)))
+        # Of whatever length: only its direction is compared (<=>).
         block.vector = sum(mine) / len(mine)
         block.piece_vectors = None if model.provider.is_offline else mine
         block.embedding_model_id = model.pk

@@ -52,6 +52,7 @@ def digest_turns() -> None:
     while not time_slice.is_over() and (claimed := _claim()):
         pool = _pool(os.getpid())
         running = [pool.submit(_digest_in_thread, each) for each in claimed.items()]
+        # For all of them: an error of one must not leave the others running behind this job.
         wait(running)
         for each in running:
             each.result()
@@ -76,6 +77,7 @@ def _claim() -> dict[tuple[Tenant, UUID], list[UUID]]:
     """
     due = Turn.objects.filter(digest_at__lte=Now()).order_by("digest_at")
     chats = list(due.values_list("chat_id", flat=True).distinct()[:_CHATS])
+    # Below AGAIN_SECONDS: due later than this is what a worker has just claimed, or failed at.
     soon = Now() + timedelta(seconds=min(settings.AMBER_DIGEST_SECONDS, AGAIN_SECONDS / 2))
     waiting = Turn.objects.filter(chat_id__in=chats, digest_at__lte=soon)
     fields = ("pk", "chat_id", *Turn.TENANT_FIELDS)

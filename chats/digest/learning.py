@@ -22,7 +22,7 @@ from chats.models import Chat, ChatMessage, Turn
 from engine.messages import ASKING_ROLES, MessageRole
 from engine.provider.model import Model, Usage
 from engine.text.small_talk import is_small_talk
-from engine.text.tokens import SAFE_BYTES_PER_TOKEN
+from engine.text.tokens import estimate_tokens
 from memory.extraction.extractor import (
     MAX_ANSWER_CHARS,
     MAX_OUTPUT_TOKENS,
@@ -53,6 +53,7 @@ def learn(chat: Chat, turns: Sequence[Turn]) -> None:
     learning = [turn for turn in turns if uses_memory(turn)]
     if not learning:
         return
+    # The turns are of one person, but may be of several assistants: the last one's model is asked.
     turn = learning[-1]
     owner = Owner.asking(turn.organization_id, turn.user_id, turn.guest_id)
     row = _model_for(turn)
@@ -153,7 +154,8 @@ def _reserve_budget(
         return
 
     def estimate_spending() -> Spending:
-        prompt_tokens = KNOWN_TOKENS + sum(map(_size, messages)) // SAFE_BYTES_PER_TOKEN
+        shown = (message.text[: _size(message)] for message in messages)
+        prompt_tokens = KNOWN_TOKENS + sum(map(estimate_tokens, shown))
         return spending_of(row, Usage(prompt_tokens, MAX_OUTPUT_TOKENS))
 
     holder_id = new_id()

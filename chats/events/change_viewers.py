@@ -79,12 +79,14 @@ class ChangeHub:
         mine.discard(viewer)
         if not mine:
             del self._viewers[viewer.channel]
+            # The next viewer must wait for Redis to confirm anew: until then changes would pass by.
             self._heard.discard(viewer.channel)
             await self._settle(viewer.channel)
 
     async def _settle(self, channel: bytes) -> None:
         """Subscribe to the channel, or unsubscribe, as its viewers want it now."""
         async with self._settling:
+            # Looked at under the lock: meanwhile the viewer may have gone, or the connection.
             pubsub, is_wanted = self._pubsub, channel in self._viewers
             if pubsub is None or is_wanted == (channel in self._asked):
                 return
@@ -148,6 +150,7 @@ def _put(viewer: ChangeViewer, change: bytes | None) -> None:
     if viewer.queue.full():
         while not viewer.queue.empty():
             viewer.queue.get_nowait()
+        # None stays: it ends the stream.
         change = change and READY
     viewer.queue.put_nowait(change)
 

@@ -118,6 +118,7 @@ def tell_of_turn(turn: Turn, name: str) -> None:
 
 
 def _tell(person: Tenant, change: bytes) -> None:
+    # First: a page that hears of the change reads at once, and must not read from a replica.
     note_write(person)
     _publish(person, change)
 

@@ -41,6 +41,7 @@ def _watchers(
     organization_id: UUID, key_id: UUID | None, guest_id: str | None, user_id: UUID | None
 ) -> tuple[Watcher, ...]:
     if key_id:
+        # Whoever the key's program asks for: it may name any guests.
         return (("ORGANIZATION", organization_id), ("KEY", key_id))
     if guest_id:
         return (("ORGANIZATION", f"guests of {organization_id}"), ("USER", guest_id))

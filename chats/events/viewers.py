@@ -204,6 +204,7 @@ class Hub:
             if not self._starting:
                 await asyncio.sleep(seconds)
                 return
+            # Also those that came meanwhile, so that `_wake` need not interrupt the reader.
             self._reading |= self._starting
             await self._read(connection, self._starting, max(1, round(seconds * 1_000)))
 
@@ -247,6 +248,7 @@ class Hub:
                     logger.warning("silent_turns_not_looked_up", reason=type(exc).__name__)
                     continue
                 for viewer in silent:
+                    # What is queued may be all that Postgres knows more.
                     if viewer.queue.empty() and _knows_more(known.get(viewer.turn_id), viewer.seq):
                         _put(viewer, None)
 

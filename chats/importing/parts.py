@@ -23,6 +23,7 @@ MAX_PARTS: Final = 20_000
 _CONVERSATIONS: Final = re.compile(r"conversations(-\d{1,6})?\.json", re.IGNORECASE)
 _TEXTS: Final = (".json", ".jsonl")
 _FILE_ID: Final = re.compile(r"file[-_][A-Za-z0-9]+")
+# The second begins an empty one.
 _STARTS_OF_ZIPS: Final = (b"PK\3\4", b"PK\5\6")
 _DIRECTORY_ENTRY: Final = b"PK\1\2"
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -52,6 +53,7 @@ class Parts:
 
     def texts(self, *, at_most: int) -> Iterator[tuple[str, bytes]]:
         """Yield the texts that may hold chats, by name. Raises TooLarge, Invalid."""
+        # macOS puts a companion of each file there, with the same ending.
         names = [name for name in self._readers if "__MACOSX" not in name]
         some = [n for n in names if _CONVERSATIONS.fullmatch(PurePosixPath(n).name)]
         all_texts = [n for n in names if PurePosixPath(n).suffix.lower() in _TEXTS]
@@ -69,6 +71,7 @@ class Parts:
         """Return a part's bytes. Raises TooLarge, Invalid."""
         limit = min(at_most, self._left_bytes)
         try:
+            # One byte more tells that there is more.
             data = self._readers[name](limit + 1)
         except _UNREADABLE:
             raise Invalid(DAMAGED) from None
@@ -86,6 +89,7 @@ def open_parts(files: Iterable[tuple[str, bytes]], *, total_bytes: int) -> Parts
     readers: list[tuple[str, Reader]] = []
     for name, data in files:
         if data.startswith(_STARTS_OF_ZIPS):
+            # Before it is opened: `zipfile` makes an object of each entry then.
             if data.count(_DIRECTORY_ENTRY) > MAX_PARTS:
                 raise Invalid(f"The zip has more than {MAX_PARTS:,} files.")
             readers += _members(io.BytesIO(data))

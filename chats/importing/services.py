@@ -231,6 +231,7 @@ class ChatImporter:
         Raises Invalid and ValidationError for what can be made no chat of; then nothing was written.
         """
         try:
+            # Caught outside of it: a value that Postgres refuses breaks the transaction up to its savepoint.
             with self._undoing_chat():
                 entry = self._take_in(conversation)
         except _ODD_VALUES as error:
@@ -250,6 +251,7 @@ class ChatImporter:
             self._message_count = message_count
             undone = self._paths[before:]
             del self._paths[before:]
+            # A later chat that shows the same file must store it again.
             self._files = {
                 reference: file
                 for reference, file in self._files.items()
@@ -324,6 +326,7 @@ class ChatImporter:
         rows = build_tree(chat, messages, assistant_ids=seen, files=files)
         leaf = _leaf(rows, leaf_id)
         self._message_count += len(rows)
+        # Without its leaf, which is written below: either names the other.
         chat.save(force_insert=True)
         for file in files.values():
             if file._state.adding:
@@ -353,6 +356,7 @@ class ChatImporter:
             if sent := message.get("file"):
                 file = self._store(sent, given)
                 if file is None and not message["content"]:
+                    # Its parent is one that stays, since it was replaced above if it does not.
                     follows[message["id"]] = message["parent_id"]
                     continue
             elif message.get("file_id") and file is None:
@@ -424,6 +428,7 @@ def _keep_dates(rows: Iterable[ChatMessage], messages: Iterable[Mapping[str, Any
     """Replace the dates at which the rows were written by those of the export. One query."""
     dated = []
     for row, given in zip(rows, messages, strict=True):
+        # `auto_now_add` has written the present over whatever a row had.
         if created_at := _time_of(given):
             row.created_at = created_at
             dated.append(row)

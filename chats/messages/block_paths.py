@@ -48,6 +48,7 @@ def delete_blocks_with(message: ChatMessage) -> None:
 
     What remains is sealed again when the chat goes on.
     """
+    # `previous` cascades to the blocks behind it.
     MessageBlock.objects.filter(chat_id=message.chat_id, messages__contains=[message.pk]).delete()
 
 

@@ -1,6 +1,6 @@
 """Build the message tree of an imported chat: unsaved rows, made of what an export says.
 
-It refuses what does not make a tree, and tool messages that do not name their call.
+It refuses what does not make a tree, and messages of tools that do not name their call.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -49,10 +49,9 @@ def build_tree(
         if name in rows:
             raise Invalid(fields={f"messages.{place}.id": ["This id is used twice."]})
         call = given.get("tool_call")
-        if given["role"] in CALL_ROLES:
-            call = _imported_call(call, place)
-        elif given["role"] != MessageRole.FILE:
-            call = None
+        # A file that nobody posted has the call that made it.
+        has_call = given["role"] in CALL_ROLES or (call and given["role"] == MessageRole.FILE)
+        call = _imported_call(call, place) if has_call else None
         assistant_id = given.get("assistant_id")
         before = rows[name] = new_row(
             chat,

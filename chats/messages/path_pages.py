@@ -49,6 +49,7 @@ def _page_around(request: Request, chat: Chat, around: str, limit: int) -> PathP
     if message is None or not (newer or message.pk == chat.active_leaf_id):
         said = "This is not a message of the active branch."
         raise Invalid(fields={"around": [said]})
+    # Near the root less than half a page lies before the message, and what follows fills the rest.
     after = newer[: max(limit // 2, limit - 1 - message.position)][: limit - 1]
     shown = transcript.path(chat.pk, message.pk, max_messages=limit - len(after))
     return _page(request, shown + _read(chat, after), has_newer=len(newer) > len(after))

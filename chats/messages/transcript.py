@@ -330,6 +330,7 @@ def new_row(
 def _opening_of(message: ChatMessage, parent: ChatMessage | None) -> ChatMessage | None:
     if parent is None:
         return message if message.role in SYSTEM_ROLES else None
+    # The parent is itself the last of those that open the path: this one goes on with them.
     if message.role in SYSTEM_ROLES and parent.opening_id == parent.pk:
         return message
     return parent.opening
@@ -365,6 +366,7 @@ def move_leaf(chat: Chat, leaf: ChatMessage | None) -> None:
     if leaf is None or leaf.parent_id != chat.active_leaf_id:
         mark_active_path(chat.pk, leaf.pk if leaf else None)
     chat.active_leaf = leaf
+    # The name, too: a chat gets it with its first question, which moves the leaf.
     update_row(chat, "active_leaf", "name", "updated_at")
 
 

@@ -104,6 +104,7 @@ def open_calls(turn: Turn) -> list[ToolCall]:
             continue
         call = row["tool_call"]
         if call["id"] in finished:
+            # One result ends one call: without a chat these are all steps, which may repeat ids.
             finished.remove(call["id"])
         else:
             calls.append(read_call(call))

@@ -52,6 +52,7 @@ class PartialText:
             if _is_worth_saving(shown, kept):
                 await self._save(shown)
                 kept = shown
+            # Also where nothing was saved: the text of a new step begins at 0 again.
             self._kept_chars = len(shown.text)
 
     async def _wait_until_due(self) -> None:

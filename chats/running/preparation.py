@@ -63,8 +63,7 @@ class Preparation:
         """Gather, in a transaction maybe, so compose only what needs no vector and cannot take long."""
         context = gathering.gather(self._writer.turn, self.embedding)
         layout = gathering.lay_out(self._writer.turn, context)
-        is_long = _may_take_long(context) or reranker.may_serve_turns()
-        if is_long or context.wanted.embedding_models:
+        if _may_take_long(context) or context.wanted.embedding_models:
             return context, layout
         return self._compose(context, layout, QuestionEmbedding())
 
@@ -92,5 +91,6 @@ class Preparation:
 
 
 def _may_take_long(context: gathering.GatheredContext) -> bool:
-    """Return whether files must be read, or the library searched."""
-    return bool(context.tail.unread_files) or context.library is not None
+    """Return whether files must be read, the library searched, or a reranker waited for."""
+    is_slow = bool(context.tail.unread_files) or context.library is not None
+    return is_slow or reranker.may_serve_turns()

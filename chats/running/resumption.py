@@ -43,6 +43,7 @@ async def close_calls(
     client_calls = tuple(call for call in unfinished if toolbox.is_client_tool(call.name))
     own = [call for call in unfinished if call not in client_calls]
     undecided = await _finish_calls(writer, own, prepared, run_in_thread, handle) if own else ()
+    # A person first: calls are handed to the client by ending the turn, and then nobody can decide.
     if undecided:
         await handle(loop_events.ApprovalNeeded(step, undecided))
     elif client_calls:
@@ -68,6 +69,7 @@ async def _finish_calls(
         if call not in repeated:
             await handle(_not_made(step, call, UNKNOWN_OUTCOME))
     if sorted_.approved:
+        # As late as can be: if the worker dies from here on, nobody knows whether these were made.
         await run_in_thread(lambda: writer.take_approved(sorted_.approved))
     made = [*repeated, *sorted_.approved]
     new_calls = loop.run_calls(made, prepared.exposure, step=step, toolbox=toolbox)

@@ -177,6 +177,7 @@ class TurnRun(TaskRun):
                 self._start_task,
                 self._late_task,
             )
+            # They write: each is waited for, and not cut off in the middle.
             others = [task for task in begun if task is not None]
             await asyncio.gather(saver, *others, return_exceptions=True)
             await self._feed.wait_until_flushed()
@@ -215,6 +216,7 @@ class TurnRun(TaskRun):
 
     async def _work(self) -> None:
         self._first_events_task = asyncio.create_task(self._emit_first_events())
+        # Also before calls are closed: its toolbox says which of them may be made again.
         prepared = await self._preparation.prepare_first(self._run_in_thread)
         if self._writer.turn.step:
             prepared = await self._resume(prepared)
@@ -270,6 +272,7 @@ class TurnRun(TaskRun):
                     feed.emit("turn.restarted", attempt=writer.turn.attempt, step=step)
                     feed.take_back(step)
             case loop_events.Reply():
+                # Text that is held back has no number yet, and the commit follows the last number.
                 feed.flush_text()
                 await self._commit(lambda seq: writer.store_reply(loop_event, seq))
                 if writer.budget_refusal is not None:
@@ -292,6 +295,8 @@ class TurnRun(TaskRun):
 
     async def _commit(self, write: Callable[[int], None]) -> None:
         """Store what comes after the last event, and emit the events of the commit."""
+        # Nothing else emits until this commit's events are out, or they would share numbers: text has
+        # been flushed, and what the model says next waits for the sources.
         seq = self._feed.seq
         await self._store(lambda: write(seq))
         self._emit_outbox()
@@ -393,9 +398,11 @@ class TurnRun(TaskRun):
         """End or release a turn whose task was cancelled: by a person, a shutdown, or a lost
         lease."""
         is_ended_here = self._writer.turn.status != TurnStatus.RUNNING
+        # A renewal takes a turn for lost, too, that has just ended here: its last events are still to go.
         if self.stopped_as is StopReason.FENCED and not is_ended_here:
             raise Fenced
         await self._await_sources()
+        # It may have been cancelled while a commit ran, whose events nobody has emitted.
         self._emit_outbox()
         if self._writer.turn.status != TurnStatus.RUNNING:
             return TurnStatus(self._writer.turn.status)
@@ -447,6 +454,7 @@ async def _await_task(task: "asyncio.Task[None] | None") -> None:
     if task is None:
         return
     if not task.done():
+        # Not `await task`: who is cancelled while awaiting a task cancels that, too.
         await asyncio.wait([task])
     if not task.cancelled() and (error := task.exception()):
         raise error

@@ -22,6 +22,7 @@ class TaskRun(Run):
 
     def set_task(self, task: "asyncio.Task[Any]") -> None:
         self._task = task
+        # It was stopped before it had a task: `interrupt` found nothing to cancel.
         if self.stopped_as is not None:
             self._cancel()
 

@@ -1,7 +1,8 @@
-"""Write a running turn to the database: each method is one transaction, on the task's thread.
+"""Write a running turn to the database, on the task's thread.
 
-Every transaction locks the chat, then the turn with its fence; if another worker has the turn, it
-raises Fenced and writes nothing. The events of a commit wait in `outbox`: the runner emits them,
+What is stored for good is one transaction, which locks the chat, then the turn with its fence; what is
+saved on the way is one statement with the fence in its condition. If another worker has the turn, both
+raise Fenced and write nothing. The events of a commit wait in `outbox`: the runner emits them,
 also if it was cancelled while the commit ran.
 """
 
@@ -64,6 +65,8 @@ _STATE_FIELDS = (
     "output",
     "updated_at",
 )
+# A message that is posted meanwhile moves the tip, and an assistant may be deleted. `seq` changes by
+# our own write, if it was committed although its connection broke.
 _CHANGED_BY_OTHERS = ("seq", "tip_id", "assistant_id", "cancel_requested_at")
 
 
@@ -74,6 +77,7 @@ class TurnWriter:
     """
 
     def __init__(self, turn: Turn) -> None:
+        # The question came with the turn: the first message's parent need not be read.
         if turn.tip_id == turn.question_id:
             turn.tip = turn.question
         self.turn = turn
@@ -148,6 +152,7 @@ class TurnWriter:
     def store_reply(self, reply: Reply, seq: int) -> None:
         """Store one reply: its answer, which ends the turn, or the calls it asks for."""
         with self._hold_turn(seq) as (turn, chat):
+            # First: `end_turn` would make a message of it, beside the reply that is stored here.
             turn.partial_text = turn.partial_reasoning = ""
             usage, estimated = self.account.usage_of(reply.usage, reply.text, reply.reasoning)
             self.account.settle(turn, usage, estimated=estimated, reply=reply)
@@ -214,6 +219,7 @@ class TurnWriter:
     def end(self, ending: TurnEnding, shown: ShownText) -> None:
         """End the turn without a complete answer; text that was shown is kept."""
         with self._hold_turn() as (turn, chat):
+            # No `seq` to hold against: a try that was committed has ended the turn, which fences the next.
             _keep_shown(turn, shown)
             outcome = ending.error["code"] if ending.error else str(ending.status)
             usage = self._settle_cut_off(turn, shown, outcome)
@@ -266,6 +272,7 @@ class TurnWriter:
             if seq is not None and stored_seq > seq:
                 raise Fenced
             turn.tip_id, turn.assistant_id, turn.cancel_requested_at = current
+            # The siblings of a message without a parent are the chat's roots, which this did not read.
             turn.tip_children = children if turn.tip_id else None
             yield turn, chat
         # Only after the commit: a failed transaction leaves the turn as it was last stored.

@@ -51,7 +51,9 @@ def state_of(turn_id: UUID) -> StoredState | None:
     reasoning = {step: turn.partial_reasoning} if turn.partial_reasoning else {}
     is_over = turn.status not in LIVE_STATUSES
     is_resting = is_over or turn.status == TurnStatus.WAITING
+    # An attempt that has stored nothing yet numbers its events from here on.
     seq = max(turn.seq, first_seq(turn.attempt))
+    # The last event has the number `seq` itself, and is sent behind the snapshot.
     snapshot_seq = seq - 1 if is_resting else seq
     snapshot = encode(
         "turn.snapshot",

@@ -54,6 +54,7 @@ def event_stream(
     """
     open_streams.refuse_beyond(open_streams.watchers_of(turn, viewed_by))
     response = stream_response(_bytes(turn, after, viewed_by, is_resumed))
+    # The body begins later, on the event loop, and lasts as long as the turn.
     connections.close_all()
     return response
 

@@ -89,6 +89,7 @@ class _StreamFollower:
             return await self._snapshot()
         # The stream still holds the very event that was seen last: nothing between was trimmed.
         if viewer.seq and found[0].seq == viewer.seq:
+            # The viewer knows the end: there is nothing to send, and `_snapshot` notes that it is over.
             if len(found) == 1 and found[0].name in LAST_EVENTS:
                 return await self._snapshot()
             return await self._take_all(found[1:])
@@ -130,6 +131,7 @@ class _StreamFollower:
             if place is not None and place != self._place:
                 self._place, self._beat_at = place, time.monotonic()
                 return [StreamEvent(0, "queue.position", place)]
+        # While it looks every QUEUE_SECONDS only, a beat is sent too early rather than too late.
         if (
             time.monotonic()
             < self._beat_at + settings.AMBER_STREAM_HEARTBEAT_SECONDS - QUEUE_SECONDS
@@ -142,6 +144,7 @@ class _StreamFollower:
         """Return the events that are new; a snapshot fills a hole."""
         taken: list[StreamEvent] = []
         for event in events:
+            # What came between registering and reading is in the queue, and was replayed.
             if event.seq <= self._viewer.seq:
                 continue
             if not _follows(self._viewer.seq, event):

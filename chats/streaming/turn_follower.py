@@ -83,8 +83,10 @@ async def follow_turn(
                 yield event
     except StopAsyncIteration:
         is_over = True
+        # The events of a turn that is not deleted end with a last one, which ends the loop.
         raise Missing from None
     except TimeoutError:
+        # Nobody would read the answer: whoever asked is told that there is none.
         is_kept = False
         raise Unavailable("No worker has answered in time.", turn_id=str(turn.pk)) from None
     finally:

@@ -98,6 +98,7 @@ def release_budgets(turns: Collection[Turn]) -> None:
 
 def release_leftovers() -> None:
     """Give back what is still reserved for turns that are over or deleted: a periodic job."""
+    # What is younger may be held for a call that is no turn, and goes on (learning, embeddings).
     old = timezone.now() - timedelta(seconds=settings.AMBER_TURN_SECONDS)
     holders = reservations.holders_since(old, at_most=_BATCH)
     live = set(Turn.objects.live().filter(pk__in=holders).values_list("pk", flat=True))
@@ -136,6 +137,7 @@ def _chat_tokens(turn: Turn) -> int:
 
     Two queries.
     """
+    # Of all branches: an estimate is not worth a walk along the path.
     messages = ChatMessage.objects.filter(chat=turn.chat)
     answers = messages.filter(role=MessageRole.ASSISTANT, total_tokens__gt=0)
     last = answers.order_by("-position").values_list("position", "total_tokens").first()

@@ -57,6 +57,7 @@ def sort_calls(calls: Sequence[ToolCall], entries: WaitingCalls) -> SortedCalls:
     decisions = {entry["call_id"]: entry["approved"] for entry in entries}
 
     def those(decision: bool | None) -> tuple[ToolCall, ...]:
+        # `is`: an undecided call has None, which is not False.
         return tuple(c for c in calls if c.id in decisions and decisions[c.id] is decision)
 
     begun = tuple(call for call in calls if call.id not in decisions)

@@ -12,9 +12,9 @@ next:
 
 So a thousand questions of one organization, or of one person, delay others by one turn.
 
-However long the queue is, a claim looks at WINDOW organizations at most, each by index probes, and counts the
-running turns once. Workers that claim in the same moment do not see each other's turns: each may take one too
-many.
+However long the queue is, a claim looks at about WINDOW organizations behind the one that was served last, and
+as many from the first one on, each by index probes, and counts the running turns once. Workers that claim in the
+same moment do not see each other's turns: each may take one too many.
 """
 
 import threading
@@ -38,11 +38,12 @@ from engine.events import TurnStatus
 logger = structlog.get_logger(__name__)
 
 WINDOW: Final = 64
-"""Organizations that a claim compares: those that come next. Few wait at once."""
+"""Organizations that a claim compares on either side of the one served last. Few wait at once."""
 PEOPLE_REMEMBERED: Final = 64
 """Organizations of which a process knows whom it served last."""
 WAITING_MESSAGE: Final = b"turns wait"
 """Published on the control channel when turns wait whose message is used up: who ends a turn takes one."""
+# While an organization is at its limit each claim is in vain, and would tell all workers.
 _TELL_SECONDS: Final = 1.0
 
 _SUBJECT: Final = "COALESCE(t.guest_id, (t.user_id)::text, '')"
@@ -50,6 +51,8 @@ _SUBJECT: Final = "COALESCE(t.guest_id, (t.user_id)::text, '')"
 AFTER_GUESTS: Final = f"{GUEST_PREFIX}g"
 """A subject behind those of all guests, whose ids go on in hexadecimal, and before anybody else's."""
 LIMIT_SQL: Final = "NULLIF(COALESCE(o.turns_at_once, %(most)s), 0)"
+# Postgres cannot skip equal keys of an index: the recursion asks for the next organization, and the
+# next, a probe each, where DISTINCT would read every turn that waits.
 _ORGANIZATIONS_SQL: Final = """
 {name} AS (
     (SELECT t.organization_id AS id, {place} AS place FROM chats_turn t
@@ -60,6 +63,8 @@ _ORGANIZATIONS_SQL: Final = """
             ORDER BY t.organization_id LIMIT 1), place + 1
     FROM {name} WHERE id IS NOT NULL AND place < {place} + %(window)s
 )"""
+# Claims at the same moment skip each other's turns. A turn that was claimed since the statement began
+# is read again as it is locked, is queued no more, and LIMIT takes the next one.
 _TURN_SQL: Final = """
     SELECT t.id, {subject} AS subject FROM chats_turn t
     WHERE t.status = 'queued' AND t.organization_id = c.id AND {condition}
@@ -105,13 +110,16 @@ CLAIM_SQL: Final = _CLAIM_TEMPLATE.format(
         name="later", place=0, condition="t.organization_id > %(last)s"
     ),
     sooner=_ORGANIZATIONS_SQL.format(
-        name="sooner", place=1_000, condition="t.organization_id <= %(last)s"
+        name="sooner",
+        place=1_000,  # behind all of `later`, whose places end at WINDOW
+        condition="t.organization_id <= %(last)s",
     ),
     limit=LIMIT_SQL,
     next_person=_TURN_SQL.format(subject=_SUBJECT, condition=f"{_SUBJECT} > c.last"),
     first_person=_TURN_SQL.format(subject=_SUBJECT, condition="a.id IS NULL"),
     next_guest=_TURN_SQL.format(
         subject=_SUBJECT,
+        # Asked for only if the person is a guest; GREATEST for when none was served before.
         condition="starts_with(COALESCE(a.subject, b.subject), %(prefix)s)"
         f" AND {_SUBJECT} > GREATEST(c.last_guest, %(prefix)s) AND {_SUBJECT} < %(after_guests)s",
     ),
@@ -182,6 +190,7 @@ def _claim_after_all(worker: str) -> Any:
         return None
     _tell_workers()
     _order.last = uuid4()  # others, should a whole window have been at its limit
+    # If it was known before, whoever has ended a turn since then has looked for another one.
     return None if was_known else _claim(worker)
 
 

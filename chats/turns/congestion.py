@@ -36,6 +36,8 @@ _LOOK_SECONDS: Final = 1.0
 RETRY_SECONDS: Final = 10
 """When to come again: an answer or two are over by then."""
 
+# By creation, which has an index, and not by when it was last queued: if even that is not long ago,
+# nothing need be counted.
 _AGE_SQL: Final = """
 SELECT extract(epoch FROM statement_timestamp() - min(created_at)) FROM chats_turn WHERE status = 'queued'
 """
@@ -73,6 +75,7 @@ class _Queue:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.asked = 0
+        # Long ago also on a machine that has just started, whose monotonic clock is near 0.
         self.seen_at = -float(RETRY_SECONDS)
         self.over_share: OverShare = {}
 
@@ -120,6 +123,7 @@ def refuse_over_share(turn: Turn) -> None:
 
 def look_at_queue() -> None:
     """Find out who is over their share: one query, or two."""
+    # Replaced as a whole, so that it is read without the lock.
     _queue.over_share = _find_over_share()
 
 

@@ -108,6 +108,7 @@ def lock_turn(
         return None, None
     turn = (
         among.select_related("tip", "assistant")
+        # The turn alone: `tip` and `assistant` may be null, and Postgres refuses to lock an outer join.
         .select_for_update(no_key=True, of=("self",))
         .filter(pk=turn_id)
         .first()
@@ -123,6 +124,7 @@ def end_outside(turn: Turn, chat: Chat | None, ending: TurnEnding) -> None:
     """
     is_new = turn.attempt == 0 and turn.seq == 0
     end_turn(turn, chat, ending)
+    # Read after `end_turn`, which has made a message of the text that was shown.
     stored = {"messages": messages_of_turn(turn), "text": {}}
     events: list[Event] = [] if is_new else [("turn.snapshot", stored)]
     events.append(last_event(turn))

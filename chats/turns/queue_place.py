@@ -20,6 +20,7 @@ BUSY: Final = "workers_busy"
 LIMIT: Final = "organization_limit"
 
 
+# The place is by age: claims go round between people, so a younger question may be answered first.
 _PLACE_TEMPLATE: Final = """
 SELECT (
     SELECT count(*) FROM (
@@ -46,4 +47,5 @@ def place_of(turn: Turn) -> QueueWire | None:
     with for_whole_organization(), connection.cursor() as cursor:
         cursor.execute(_PLACE_SQL, given)
         position, is_limited = cursor.fetchone()
+    # 0 if the turn was claimed since its row was read.
     return {"position": max(position, 1), "reason": LIMIT if is_limited else BUSY}

@@ -27,6 +27,7 @@ def sweep_turns() -> list[UUID]:
 
 def overdue_turns(age_seconds: float) -> list[UUID]:
     """Return turns that have been queued for so long that their message must be lost."""
+    # Not by when it was made: an approval or a release queues an old turn again.
     old = is_older("updated_at", timedelta(seconds=age_seconds))
     queued = Turn.objects.filter(old, status=TurnStatus.QUEUED)
     return list(queued.order_by("created_at").values_list("pk", flat=True)[:_BATCH])
@@ -37,11 +38,13 @@ def _give_back(turn_id: UUID) -> bool:
 
     Return whether it is queued.
     """
+    # Read by itself, since the chat must be locked before its turn.
     chat_id = Turn.objects.filter(pk=turn_id).values_list("chat_id", flat=True).first()
     turn, chat = lock_turn(turn_id, chat_id, Turn.objects.with_expired_lease())
     if turn is None:
         return False
     record_lost(turn)
+    # Before the turn ends, which takes the text from its row that this estimate counts.
     settle_lost(turn)
     if turn.cancel_requested_at is not None:
         end_outside(turn, chat, TurnEnding(TurnStatus.CANCELLED))

@@ -136,6 +136,7 @@ def tail_start(blocks: Sequence[SealedBlock], *, limit_tokens: int) -> int:
     before = max(blocks[-1].tokens_through - step, 0) // step * step
     for block in blocks:
         if block.tokens_before >= before:
+            # Not the first block's position: system messages that open the chat are before it.
             return block.first_position if block.tokens_before else 0
     return blocks[-1].first_position
 

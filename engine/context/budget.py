@@ -123,6 +123,7 @@ def cut_text(text: str, *, limit_tokens: int, count: Callable[[str], int]) -> st
         if kept_chars == 0:
             return ""
         share = max(limit_tokens, 0) / tokens
+        # At least one less, or this might never end.
         kept_chars = min(kept_chars - 1, int(kept_chars * share * _SHRINK))
         cut = _head_and_tail(text, kept_chars)
     return cut

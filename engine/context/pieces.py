@@ -87,6 +87,7 @@ def cut_run(run: Sequence[SpokenMessage], count_words: Any) -> list[MessagePiece
                     message=place,
                     start=offset + start,
                     end=offset + end,
+                    # And the line end that it is shown with.
                     tokens=tokens.count_text(part) + 1,
                     words=count_words(part),
                     said=said,
@@ -98,6 +99,7 @@ def cut_run(run: Sequence[SpokenMessage], count_words: Any) -> list[MessagePiece
 
 def whole_piece(*, block_tokens: int, from_at: datetime) -> MessagePiece:
     """Return the one piece of a block that was not cut yet: all of it."""
+    # OpenAI's rule of thumb: 75 words are 100 tokens.
     words = max(block_tokens * 3 // 4, 1)
     return MessagePiece(0, 0, WHOLE_CHARS, block_tokens, words, int(from_at.timestamp()))
 

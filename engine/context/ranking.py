@@ -186,6 +186,7 @@ def rank_pieces(
     score = _add_up(spread_out(full, NEARNESS), weights.values())[pieces.slots]
     fused = _fuse(score, near, conversation.total)
     shares = _telling(pieces.lengths) * _said_by_named(pieces, {*speakers.values()})
+    # A share of a score below 0 would be a better one.
     fused = np.where(fused > 0, fused * shares, fused)
     return Ranking(_best_first(fused, pieces), evidence)
 
@@ -301,6 +302,7 @@ def _reach(has: "Numbers") -> "Numbers":
     """Return how far each piece stands together with one that has a row's word."""
     import numpy as np
 
+    # The nearest one counts: shares of several are not added, unlike in the ranking.
     reached = has * TOGETHER[0]
     for distance, share in enumerate(TOGETHER[1:], 1):
         shared = has * share
@@ -349,6 +351,7 @@ def _fuse(score: "Numbers", near: "Numbers | None", total: int) -> "Numbers":
     """Add what stands out by meaning to what stands out by words, if there are vectors."""
     if near is None:
         return score
+    # Pieces that were not looked at count as having none of the words.
     words = Spread.of(score.tolist(), zeros=max(total - len(score), 0))
     fused: Numbers = score / (words.deviation or 1.0) + MEANING_WEIGHT * near
     return fused

@@ -196,6 +196,7 @@ class ReplyGatherer:
         if "\0" in text:  # no database takes it, and no reader misses it
             text = text.replace("\0", "")
         text = self._size.take(text)
+        # Most deltas are text and nothing else.
         if len(delta) > 1 or not text:
             if _is_thought(delta):  # Gemini says so of its content
                 self._think(self._untag(text))
@@ -289,6 +290,7 @@ class ReplyGatherer:
     def _is_whole_again(self, call: _CallInMaking, call_id: str, name: str, arguments: str) -> bool:
         """Return whether the piece says once more what is there: with the same id, all of it."""
         is_same = bool(call_id) and call_id == call.id and name == call.name
+        # One character that comes again is rather the next piece.
         is_as_long = len(arguments) > 1 and len(arguments) == call.chars
         return is_same and is_as_long and arguments == "".join(call.arguments)
 

@@ -72,6 +72,7 @@ async def shared_client(endpoint: Endpoint) -> "httpx2.AsyncClient":
         raise fault("provider_auth", said="The stored key has characters that no key has.")
     loop = asyncio.get_running_loop()
     if loop not in _closers:
+        # Nothing else takes out a loop that is closed.
         for old in [known for known in list(_closers) if known.is_closed()]:
             _closers.pop(old, None)
             _clients.pop(old, None)

@@ -55,6 +55,7 @@ class EventLines:
         for line in lines:
             if line.startswith(b"data:"):
                 payload = line[5:].strip()
+                # Cheaper than to parse it. A brace in a text only takes the slower way.
                 if self._parts or self._name or payload.count(b"{") != payload.count(b"}"):
                     self._add_part(payload, payloads)
                 else:

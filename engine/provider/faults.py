@@ -117,6 +117,7 @@ def fault_of_status(
         pause = retry_after(headers or {})
         return fault("provider_rate_limited", said=said, retry_after_seconds=pause)
     words = f"{_word(body, 'code')} {_word(body, 'type')} {detail}"
+    # Whatever the status is: some servers say it with a 500.
     if _CONTEXT_TOO_LONG.search(words):
         return fault("context_too_long", said=said)
     if status >= 500:

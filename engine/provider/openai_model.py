@@ -91,6 +91,7 @@ class OpenAIModel:
                     text, failure = gatherer.add_all(batch)
                     if text_filter is not None and text:
                         text = text_filter.feed(text)
+                        # Text that the filter holds back is a sign of life all the same.
                         gatherer.is_working = True
                     if gatherer.reasoning:
                         yield ReasoningChunk(gatherer.take_reasoning())
@@ -182,6 +183,7 @@ class OpenAIModel:
             sent.pop("parallel_tool_calls", None)
         translated = self._dialect.parameters(sent, request, self._profile)
         fields = {name: value for name, value in translated.items() if name not in refused}
+        # Not filtered: messages and tools are no parameters.
         fields |= self._dialect.request_fields(request)
         if "tool_choice" in refused and fields.get("tool_choice") == "auto":
             del fields["tool_choice"]

@@ -166,6 +166,7 @@ class _SilenceTimer:
 
     def raise_if_too_long(self) -> None:
         """Raise the fault if the task was cancelled from here, and by nobody else."""
+        # As asyncio.timeout does: if somebody else has cancelled the task meanwhile, that wins.
         if self._has_cancelled and self._task.uncancel() <= self._cancelled_before:
             raise fault("provider_timeout") from None
 

@@ -15,8 +15,8 @@ from chats.digest.learning import learn
 from chats.models import Chat, MessageBlock, Turn
 from chats.tests.rows import converse, new_assistant, new_chat, new_turn, say
 from chats.tests.runs import ask_in, marker, prepared_for, run
-from memory.extraction.extractor import Decision
-from memory.extraction.fact_finding import find
+from memory.extraction.extractor import MAX_OUTPUT_TOKENS, Decision
+from memory.extraction.fact_finding import KNOWN_TOKENS, find
 from memory.facts.facts import Fact, remember, valid_of
 from memory.models import Memory
 from memory.owner import Owner
@@ -328,6 +328,24 @@ def test_a_budget_that_is_used_up_lets_learning_wait(alice, new_model, settings)
     assert Turn.objects.get(pk=turn.pk).digest_at is None
     assert UsageRecord.objects.filter(turn_id=turn.pk, model="fake-model").exists()
     assert not BudgetReservation.objects.exists()
+
+
+def test_what_learning_may_use_is_reserved_by_bytes(alice, new_model, settings, monkeypatch):
+    """A Chinese character has three, and may be a token."""
+    new_model("fake-model")
+    settings.AMBER_MEMORY_MODEL = "fake-model"
+    said = "我的猫叫饼干。" * 100
+    run(ask_in(chat_of(alice), alice, said))
+    reserved = []
+
+    def note(_, estimate_spending, *, holder_id):
+        reserved.append(estimate_spending().tokens)
+        return False
+
+    monkeypatch.setattr(reservations, "reserve", note)
+    Turn.objects.update(digest_at=timezone.now())
+    digest_turns()
+    assert reserved[0] >= KNOWN_TOKENS + MAX_OUTPUT_TOKENS + len(said)
 
 
 def test_a_real_model_is_asked_in_json_mode_and_accounted(alice, new_model, fake_provider):

@@ -317,6 +317,20 @@ def test_what_a_call_has_besides_is_not_read(alice, odd):
     assert send_json(alice, given).json()["chats"][0]["is_new"] is False
 
 
+@pytest.mark.parametrize("role", ["tool_call", "tool", "file"])
+@pytest.mark.parametrize("odd", [{"n": 1}, {"id": "c", "name": "add", "arguments": {}}], ids=repr)
+def test_a_call_that_no_turn_could_read_is_refused(alice, role, odd):
+    given = {"messages": [{"role": role, "content": "here", "tool_call": odd}]}
+    assert error_of(send_json(alice, given)) == (400, "invalid")
+
+
+def test_a_file_keeps_the_call_that_made_it(alice):
+    call = {"id": "c", "name": "draw", "arguments": "", "reply_id": "r"}
+    given = {"messages": [{"role": "file", "content": "here", "tool_call": call}]}
+    _, chat = only(send_json(alice, given))
+    assert row(chat=chat).tool_call == call
+
+
 @pytest.mark.parametrize("error", [ValueError, TypeError, RecursionError, OverflowError, DataError])
 def test_an_odd_value_refuses_its_chat_alone_and_leaves_nothing(alice, monkeypatch, error):
     """The second of three chats with an image each fails when its rows are written already."""

@@ -15,7 +15,7 @@ from chats import services
 from chats.context import findings
 from chats.events.stream import events_key
 from chats.models import ChatMessage, Turn
-from chats.running.runner import TurnRun
+from chats.running.runner import ENTRY, TurnRun
 from chats.tests.event_streams import stream_of
 from chats.tests.rows import (
     converse,
@@ -463,19 +463,19 @@ def test_an_assistant_deleted_meanwhile_does_not_break_the_turn(alice, new_model
 def test_looks_up_in_one_transaction_unless_it_may_wait_for_a_reranker(
     alice, new_model, settings, monkeypatch, rerank_seconds
 ):
-    """The tenant is then said once; who waits for others holds no transaction."""
+    """The tenant is then said once; who waits for others holds no transaction, and no place in the gate."""
     new_model()
     settings.AMBER_RERANK_URL = "http://127.0.0.1:9/"
     settings.AMBER_RERANK_TURN_SECONDS = rerank_seconds
-    were_in_one: list[bool] = []
+    held: list[tuple[bool, int]] = []
 
     def note(*given: Any, **options: Any) -> Any:
-        were_in_one.append(connection.in_atomic_block)
+        held.append((connection.in_atomic_block, ENTRY._free))
         return findings.look_up(*given, **options)
 
     monkeypatch.setattr("chats.context.gathering.look_up", note)
     assert run(ask(alice, content=SIX)) == TurnStatus.COMPLETED
-    assert were_in_one == [not rerank_seconds]
+    assert held == [(False, 2) if rerank_seconds else (True, 1)]
 
 
 def test_text_beyond_a_few_kilobytes_comes_whole(alice, new_model):
