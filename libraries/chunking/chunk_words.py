@@ -129,6 +129,7 @@ def words_asked(
 
 # ts_rank('{1,1,1,1}', vector, one word) is the sum of 1/j² for j = 1 … occurrences, over π²/6.
 _RANKS: Final = [total / 1.64493406685 for total in accumulate(1 / j**2 for j in range(1, 33))]
+# `ts_rank` computes in 32 bits. The last two ranks are 0.0006 apart.
 _TOLERANCE: Final = 1e-4
 
 

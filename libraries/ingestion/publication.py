@@ -89,6 +89,7 @@ def _publish(
     for work in wanted:
         work.timings[DocumentStage.READY] = round((time.monotonic() - began) * 1_000)
     make_ready(wanted)
+    # Chunks of the next model alone are counted when the library switches to it.
     if current in vectors:
         added = sum(len(work.chunks) for work in wanted)
         change = added - removed[current]
