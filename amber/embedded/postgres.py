@@ -113,6 +113,7 @@ def _run(argv: list[str], account: Account | None, *, stdin: str = "") -> None:
         capture_output=True,
         text=True,
         check=False,
+        # The account may not be let into the folder that this process is in.
         cwd="/",
     )
     if done.returncode:
