@@ -59,6 +59,7 @@ def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
 
     https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/tsvector.c
     """
+    # In any order: Postgres sorts them as it reads.
     lexemes = [
         word.encode() + b"\0" + _POSITIONS[min(count, MAX_COUNTED)]
         for word, count in counted.items()

@@ -190,7 +190,7 @@ def _choose_batch(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]
         if first is None:
             first = kind
         elif kind != first or attempt > 0 or total_bytes + size_bytes > BATCH_BYTES:
-            continue
+            continue  # one behind it may still fit
         taken.append(pk)
         total_bytes += size_bytes
     return taken
