@@ -58,8 +58,10 @@ class Consumer(CeleryConsumer):
             interval_start=_RECONNECT_SECONDS,
             interval_step=0,
             interval_max=_RECONNECT_SECONDS,
+            # After each attempt: a worker that is told to stop must not wait for Redis.
             callback=maybe_shutdown,
         )
+        # From here on Celery takes a lost connection for one of a running worker.
         self.first_connection_attempt = False
         return connected
 

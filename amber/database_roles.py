@@ -44,6 +44,7 @@ SEARCHED: Final = (
 )
 """Tables that the functions of `search` read."""
 
+# A partition must not be readable by itself, any other table must. `e`: an extension's own.
 _IN_ORDER_SQL: Final = """
 SELECT NOT EXISTS (
     SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
@@ -219,6 +220,7 @@ def arrange(cursor: Any) -> None:
     if is_in_order(cursor):
         return
     _execute_each(cursor, _OBJECTS_SQL, {"owner": OWNER, "search": SEARCH})
+    # CREATE, as Postgres asks it of whoever makes an index, too: `system` does, by this role.
     cursor.execute(
         f"""
         GRANT USAGE ON SCHEMA public TO {APP}, {SYSTEM}, {SEARCH};

@@ -235,6 +235,7 @@ def _start_servers(supervisor: Supervisor, var: Path, environ: Mapping[str, str]
     """Start the servers that the environment does not name; return their addresses."""
     prepare = {"DATABASE_URL": embedded.prepare_postgres, "REDIS_URL": embedded.prepare_redis}
     needed = {name: make(var) for name, make in prepare.items() if not environ.get(name)}
+    # The next start kills what is marked; leftover servers it asks to stop (`embedded`).
     plain = {name: value for name, value in environ.items() if name != MARK}
     waiting: list[tuple[Child, embedded.Server]] = []
     for server in needed.values():
@@ -282,6 +283,7 @@ def _only_one(lock: Path) -> Iterator[str]:
     The kernel drops the lock when this process dies, however it dies. Raises StartError if another
     process holds it.
     """
+    # Not `w`: who comes too late would erase the number of the process that holds it.
     with lock.open("a+") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -252,6 +252,7 @@ def engine_transcription() -> OpenAITranscription | None:
 def _first_provider() -> Provider | None:
     """Return the environment's provider, else the oldest."""
     rows = Provider.objects.exclude(base_url=OFFLINE_URL).order_by("created_at")
+    # `min` returns the first of equals.
     return min(rows, key=lambda row: not row.environment_sealed, default=None)
 
 

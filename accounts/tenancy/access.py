@@ -108,6 +108,7 @@ def _seen_by_person(
     user_id: UUID,
     organization_id: UUID,
 ) -> QuerySet[Any]:
+    # Visibility depends on this alone, so the statement for an admin is an owner's, too.
     role = Role.ADMIN if is_admin else Role.MEMBER
     person = Principal(organization_id=organization_id, user=User(pk=user_id), role=role)
     return _lock(model._default_manager.visible_to(person).filter(pk=pk), is_locked)

@@ -138,6 +138,7 @@ def build_functions(cursor: Any) -> None:
         for name, declared in functions.items():
             cursor.execute(
                 f"CREATE OR REPLACE FUNCTION public.{name} {declared} LANGUAGE {language} STABLE"
+                # Temporary tables, which anybody may make, would else be found ahead of all.
                 " SECURITY DEFINER SET search_path = pg_catalog, pg_temp"
             )
             parameters = declared.partition(")")[0].strip().removeprefix("(")

@@ -113,6 +113,7 @@ def _run(argv: list[str], account: Account | None, *, stdin: str = "") -> None:
         capture_output=True,
         text=True,
         check=False,
+        # The account may not be let into the folder that this process is in.
         cwd="/",
     )
     if done.returncode:
@@ -188,6 +189,7 @@ def _initdb(programs: Path, data: Path, account: Account | None, *, durable: boo
     with (unfinished / "postgresql.conf").open("a") as conf:
         conf.write("\n# Amber's. Yours may follow; what `manage.py up` passes is not read here.\n")
         conf.writelines(f"{name} = '{value}'\n" for name, value in POSTGRES_SETTINGS.items())
+    # By the program itself: no server runs yet that could be asked.
     single = [str(programs / "postgres"), "--single", "-D", str(unfinished), "postgres"]
     _run(single, account, stdin="CREATE DATABASE amber\n")
     unfinished.rename(data)

@@ -55,6 +55,7 @@ def _write_redis_conf(home: Path, port: int, password: str, *, durable: bool) ->
     ]
     conf = home / "redis.conf"
     fresh = home / "redis.conf.new"
+    # Before the password is in it.
     fresh.touch(mode=0o600)
     fresh.write_text("# Written at each start; port and password are kept.\n" + "\n".join(lines))
     fresh.rename(conf)
@@ -103,6 +104,7 @@ def _redis_asked(port: int, password: str, command: str) -> bool:
             if not connection.recv(64).startswith(b"+OK"):
                 return False
             connection.sendall(f"{command}\r\n".encode())
+            # A server that shuts down answers by closing the connection alone.
             return not connection.recv(64).startswith(b"-")
     except OSError:
         return False

@@ -176,6 +176,7 @@ def _put(path: Path, content: bytes) -> None:
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    # First: where the plain file is, the compressed one counts as written, too.
     if path.suffix in COMPRESSED:
         _write_whole(path.with_name(f"{path.name}.gz"), gzip.compress(content, 9, mtime=0))
     _write_whole(path, content)

@@ -59,6 +59,7 @@ def tsvector_bytes(counted: Mapping[str, int]) -> bytes:
 
     https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/tsvector.c
     """
+    # In any order: Postgres sorts them as it reads.
     lexemes = [
         word.encode() + b"\0" + _POSITIONS[min(count, MAX_COUNTED)]
         for word, count in counted.items()
@@ -129,6 +130,7 @@ def words_asked(
 
 # ts_rank('{1,1,1,1}', vector, one word) is the sum of 1/j² for j = 1 … occurrences, over π²/6.
 _RANKS: Final = [total / 1.64493406685 for total in accumulate(1 / j**2 for j in range(1, 33))]
+# `ts_rank` computes in 32 bits. The last two ranks are 0.0006 apart.
 _TOLERANCE: Final = 1e-4
 
 

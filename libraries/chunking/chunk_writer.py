@@ -85,6 +85,7 @@ _NEW_TABLE_SQL: Final = """
 CREATE TEMPORARY TABLE written_chunk (LIKE libraries_documentchunk) ON COMMIT DROP
 """
 _COPY_SQL: Final = f"COPY written_chunk ({_COLUMNS}) FROM STDIN (FORMAT binary)"
+# Dropped at once: a publication writes many pieces in its transaction, each by this table.
 _INSERT_SQL: Final = f"""
 INSERT INTO libraries_documentchunk ({_COLUMNS}) SELECT {_COLUMNS} FROM written_chunk;
 DROP TABLE written_chunk

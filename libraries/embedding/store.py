@@ -146,6 +146,7 @@ def _buy(
 def _group_batches(missing: dict[str, str]) -> Iterator[list[_Call]]:
     """Yield groups of as many batches as a provider is asked for at once."""
     keys = iter(missing)
+    # `batches` keeps the order of the texts, so each takes its own key.
     calls = [_Call({next(keys): text for text in batch}) for batch in batches([*missing.values()])]
     most = settings.AMBER_EMBEDDING_CONCURRENCY
     for start in range(0, len(calls), most):

@@ -49,6 +49,7 @@ def rows_indexed(model: EmbeddingModel) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_ROWS_SQL, [index_name(model.pk)])
         found: tuple[float] | None = cursor.fetchone()
+    # `reltuples` is -1 as long as nobody has counted.
     return int(max(0.0, found[0])) if found else 0
 
 
@@ -83,6 +84,7 @@ def _is_worth_it(model: EmbeddingModel) -> bool:
 
 def _build_index(model: EmbeddingModel) -> None:
     logger.info("index_build_started", model=model.alias)
+    # Such a statement takes no parameters; both values are a row's own number and UUID.
     with _much_memory(), connection.cursor() as cursor:
         cursor.execute(
             f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index_name(model.pk)}"

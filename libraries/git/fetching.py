@@ -93,6 +93,7 @@ def fetch_commit(
             )
     except GitProtocolError as error:
         raise GitRefused(f"{BROKEN} It says: {str(error)[:200]}") from None
+    # What dulwich raises beside it for lines that it cannot read.
     except (AssertionError, LookupError, ValueError):
         raise GitRefused(BROKEN) from None
     if result.object_format not in (None, "sha1"):
@@ -135,6 +136,7 @@ class CommitChoice:
         if not refs:
             raise GitRefused("The repository is empty.")
         name = self._ref.encode()
+        # `HEAD%s` without a name is HEAD. A branch comes before a tag of the same name.
         for place in (b"%s", b"refs/heads/%s", b"refs/tags/%s") if name else (b"HEAD%s",):
             if place % name in refs:
                 return refs[place % name]

@@ -234,6 +234,7 @@ class _Import:
     def _show_now_and_then(self) -> None:
         if time.monotonic() - self._shown_at >= PROGRESS_SECONDS:
             self._show("reading")
+            # What is stored by now is indexed while this goes on.
             self._enqueue()
 
     def _show(self, step: str) -> None:

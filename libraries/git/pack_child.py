@@ -59,7 +59,7 @@ class _Tree:
             elif isinstance(each, Commit):
                 self._commits[each.id] = each.tree
             elif isinstance(each, Tag):
-                self._commits[each.id] = each.object[1]
+                self._commits[each.id] = each.object[1]  # one more step on the way to a tree
 
     def commit_and_root(self, name: str) -> tuple[str, bytes]:
         """Return the commit that this name or tag leads to, and its tree. Raises _PackRefusal."""

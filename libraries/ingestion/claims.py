@@ -85,6 +85,7 @@ def is_anything_waiting() -> bool:
 
 
 # One index probe an organization (index document_queue), whatever the length of its queue.
+# The recursion ends with a row of NULL, which `oldest` joins with nothing.
 _WAITING_SQL: Final = """
 WITH RECURSIVE waiting AS (
     (SELECT organization_id FROM libraries_document
@@ -122,6 +123,7 @@ def _order_organizations(resting: Sequence[UUID]) -> list[UUID]:
     with _lock:
         for gone in set(_served) - {organization_id for organization_id, _ in waiting}:
             del _served[gone]
+        # Stable: of equals the one that waits the longest stays first, as in the statement.
         ranked = sorted(waiting, key=lambda row: (row[1], _served.get(row[0], 0.0)))
     return [organization_id for organization_id, _ in ranked]
 
@@ -188,7 +190,7 @@ def _choose_batch(waiting: list[tuple[UUID, UUID, str, int, int]]) -> list[UUID]
         if first is None:
             first = kind
         elif kind != first or attempt > 0 or total_bytes + size_bytes > BATCH_BYTES:
-            continue
+            continue  # one behind it may still fit
         taken.append(pk)
         total_bytes += size_bytes
     return taken

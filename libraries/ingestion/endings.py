@@ -44,6 +44,7 @@ def release(document: Document) -> None:
 
 def put_off(document: Document, *, seconds: float, why: str) -> None:
     """Let the document wait for `seconds`, and say why; the attempt does not count."""
+    # Of the claim's copy: what the stages stored since (`Work.progress`) has no `waits`.
     waits = int(document.progress.get("waits", 0)) + 1
     Document.objects.release(
         document,

@@ -64,6 +64,7 @@ def index_batch(batch: Batch) -> None:
 
     Without Postgres nothing can be written: the leases run out, and the documents are taken again.
     """
+    # What ends on the way leaves `batch.documents`, but is listed as running until the end.
     claimed = list(batch.documents)
     spans.current().set(
         {

@@ -128,6 +128,7 @@ def put(
     return placed
 
 
+# Durable: by its outcome `put` keeps or erases the bytes, so no caller may roll it back later.
 @transaction.atomic(durable=True)
 def _place(
     library: Library,

@@ -38,6 +38,7 @@ def _erase_library(library: Library) -> None:
 
     What refers to the library stays, without it.
     """
+    # None comes meanwhile: whoever publishes chunks locks the library, and finds it deleted.
     while _erase_with_vectors(library):
         pass
     while _erase_documents(library.pk):

@@ -15,6 +15,7 @@ from django.db import connection
 from libraries.ingestion.work import Work
 from libraries.models import DocumentStage
 
+# `unnest` takes arrays of arrays apart to the last item, so `pages` come as texts of arrays.
 _NOTE_SQL: Final = """
 UPDATE libraries_document d
 SET stage = COALESCE(v.stage, d.stage), progress = v.progress::jsonb, timings = v.timings::jsonb,
@@ -24,6 +25,7 @@ FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::text[], %s::text[])
 WHERE d.id = v.id AND d.fence = v.fence AND d.status = 'running' AND d.cancel_requested_at IS NULL
 RETURNING d.id
 """
+# `now()` would be the beginning of the transaction, which may have written chunks for minutes.
 _READY_SQL: Final = """
 UPDATE libraries_document d
 SET stage = 'ready', status = 'ready', progress = v.progress::jsonb, timings = v.timings::jsonb,
@@ -120,4 +122,5 @@ def _content_of(works: Sequence[Work]) -> tuple[list[str], list[str], list[str]]
 
 
 def _json(value: dict[str, Any]) -> str:
+    # Keys of `timings` are stages, of an enum.
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -2,10 +2,10 @@
 
 Rows of chunks exist for what can be found and for nothing else, so search need not ask how far a
 document is. Old chunks of a document go in the transaction that brings the new ones. The fence is
-checked at the end, when all is written: a worker that lost its document leaves no trace, and no
-lock is held during the minutes that a very large document takes.
+checked at the end, when all is written: a worker that lost its document leaves no trace, and
+during the minutes that a very large document takes only its deletion has to wait.
 
-Locks are taken in one order everywhere: documents, by id, then their library.
+Locks are taken in one order everywhere: old chunks, documents by id, then their library.
 """
 
 import time
@@ -89,6 +89,7 @@ def _publish(
     for work in wanted:
         work.timings[DocumentStage.READY] = round((time.monotonic() - began) * 1_000)
     make_ready(wanted)
+    # Chunks of the next model alone are counted when the library switches to it.
     if current in vectors:
         added = sum(len(work.chunks) for work in wanted)
         change = added - removed[current]

@@ -80,6 +80,7 @@ class _BatchRun:
     def drive(self) -> None:
         self._run_stage(DocumentStage.PARSED, self._read)
         self._run_stage(DocumentStage.CHUNKED, self._cut)
+        # The spools hold the vectors of all of these in order, also of those that stop on the way.
         everyone = list(self._works)
         with contextlib.ExitStack() as spools:
             vectors = {m.pk: self._embed(everyone, m, spools) for m in self._batch.models}

@@ -32,6 +32,7 @@ def call_off_switch(library: Library) -> None:
     """Stay with the current model. `library` is locked by the caller's transaction."""
     library.next_embedding_model = None
     library.save(update_fields=["next_embedding_model", "updated_at"])
+    # Running ones, too: their workers find that they run no more, and write nothing.
     waiting = Document.objects.filter(library=library, stage=DocumentStage.READY)
     waiting.exclude(status=DocumentStatus.READY).update(
         **QUEUED_ANEW | {"status": DocumentStatus.READY, "ended_at": Now(), "updated_at": Now()}

@@ -46,6 +46,8 @@ def main() -> None:
     requests = os.fdopen(0, "rb", buffering=0)
     buffered = os.fdopen(os.dup(0), "rb")
     documents = 0
+    # `select` sees the pipe alone, but nothing waits in the buffer: the parent sends the next
+    # request only after the answer.
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         request = read_frame(buffered)
         if request is None:

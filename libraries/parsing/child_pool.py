@@ -69,6 +69,7 @@ class ChildPool:
                 raise Unreadable(TOO_SLOW) from None
             except ChildEnded:
                 raise verdict(child) from None
+            # It may have read a part of this document, so that it is of no use for another.
             except BaseException:
                 child.end()
                 raise

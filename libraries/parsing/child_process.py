@@ -53,7 +53,8 @@ class ChildProcess:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=_ROOT,
-            # The parent's environment holds addresses and keys: none of it may get in.
+            # The parent's environment holds addresses and keys: none of it may get in. Each further
+            # arena of malloc would reserve 64 MB of the limited address space.
             env={"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "MALLOC_ARENA_MAX": "1"},
             start_new_session=True,
         )
@@ -155,4 +156,4 @@ def verdict(child: ChildProcess) -> Exception:
         return Unreadable(TOO_SLOW)
     if code > 0 or -code in _CRASHES:
         return Unreadable(DAMAGED)
-    return ParserLost(LOST)
+    return ParserLost(LOST)  # also 0: it had waited for long, and ended just then

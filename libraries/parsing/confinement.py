@@ -60,12 +60,13 @@ def confine(limits: ParserLimits) -> None:
     _limit(resource.RLIMIT_FSIZE, _MOST_STDERR_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     leave_network()
-    sys.addaudithook(_refuse)
+    sys.addaudithook(_refuse)  # last: it refuses ctypes, too
 
 
 def allow_one_document(limits: ParserLimits) -> None:
     """Give the next document its CPU and wall time: SIGXCPU or SIGALRM ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
+    # It counts from the process's start. The hard limit stays, or the next document would get none.
     ends_at = int(used.ru_utime + used.ru_stime) + limits.cpu_seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (ends_at, hard))
@@ -79,6 +80,7 @@ def leave_network() -> bool:
     unshare = getattr(libc, "unshare", None)  # Linux only
     if unshare is None:
         return False
+    # Root may without a namespace of users; others only in one.
     return any(unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
 
 

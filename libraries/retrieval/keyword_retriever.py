@@ -131,6 +131,8 @@ def _most(occurrences: Sequence[Mapping[int, int]], counts: _Counts) -> list[flo
     ]
 
 
+# Chunks are chosen by the idf of `engine.relevance.measures`. `occurrences_of` reads ranks by
+# weights of 1; words without a label would weigh a tenth.
 # `search || ''` unpacks a chunk's words once for all ranks, which OFFSET 0 keeps so.
 _SQL: Final = """
 WITH asked AS (
@@ -156,6 +158,7 @@ FROM chosen CROSS JOIN LATERAL (
 """
 
 
+# Declared in `accounts.tenancy.wall_functions`, which says why it must be a function.
 _FOUND_SQL: Final = """SELECT number, id
     FROM amber_chunks_with(%s::tsquery[], %s, %s::uuid[], %s::uuid[], %s)"""
 
@@ -182,9 +185,5 @@ def _rows(scopes: Sequence[SearchScope], words: Sequence[AskedWord], total: int)
     with connection.cursor() as cursor:
         cursor.execute(sql, [forms, *within, total])
         rows = cursor.fetchall()
-    return [(pk, length, ranks, _decode_counts(counts)) for pk, length, ranks, counts in rows]
-
-
-def _decode_counts(counts: Any) -> dict[str, int]:
-    decoded: dict[str, int] = orjson.loads(counts) if isinstance(counts, str | bytes) else counts
-    return decoded
+    # Django leaves `jsonb` as text, wherever no field of a model reads it.
+    return [(pk, length, ranks, orjson.loads(counts)) for pk, length, ranks, counts in rows]

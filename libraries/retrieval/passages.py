@@ -221,6 +221,7 @@ def _passage(number: int, group: Sequence[ChunkHit], run: FoundRun, stretch: Str
     start, end = offset + stretch.start, offset + stretch.end
     held = [hit for hit in group if hit.chunk.start < end and hit.chunk.end > start]
     held = held or [_last_before(group, start)]  # between two chunks, in what neither holds
+    # A group has its chunks in the order of their ranks.
     best, chunks = held[0], sorted((hit.chunk for hit in held), key=lambda chunk: chunk.order)
     return Passage(
         number=number,

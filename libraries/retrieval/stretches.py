@@ -195,6 +195,7 @@ def _chunk_at(by_rank: Sequence[FoundChunk], start: int, end: int) -> FoundChunk
 def _clusters(number: int, run: _Sentences, best: float) -> Iterator[tuple[Stretch, float]]:
     """Yield what is near to the best, each with its share of the best score."""
     near = [at for at, score in enumerate(run.scores) if 0 < NEAR_SHARE * best <= score]
+    # The one put before them lies so far away that the first always begins a cluster.
     starts = [at for before, at in pairwise([-GAP - 2, *near]) if at - before > GAP + 1]
     for start, following in pairwise([*starts, len(run.scores) + GAP + 1]):
         last = max(at for at in near if at < following)

@@ -144,6 +144,7 @@ def _word_cosines(words: Sequence[Sequence[str]]) -> "NDArray[np.float32]":
 
 _Row = tuple[UUID, str, list[str], bytes]
 
+# By a hash of the ids, which by themselves go by time: the first would be the oldest.
 _SAMPLED_SQL: Final = """
 SELECT id, content, tsvector_to_array(search), halfvec_send(vector) FROM libraries_documentchunk
 WHERE library_id = %s AND embedding_model_id = %s ORDER BY md5(id::text) LIMIT %s

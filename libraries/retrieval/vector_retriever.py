@@ -175,6 +175,7 @@ SELECT id, 1 - (vector <=> %s::halfvec) FROM libraries_documentchunk
 WHERE {condition} ORDER BY vector <=> %s::halfvec LIMIT {hits}
 """
 
+# `scan_mem_multiplier`: in pgvector's own `work_mem` a walk may end long before MAX_SCANNED.
 _SETTINGS_SQL: Final = f"""
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.ef_search', '{HITS}', true),

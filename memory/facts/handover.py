@@ -14,6 +14,7 @@ def hand_over(giver: Owner, taker: Owner) -> int:
     A fact that is known of the taker in the same words is not kept twice. Call it inside a
     transaction.
     """
+    # In one order, whoever else hands over between the two.
     for owner in sorted((giver, taker), key=lambda each: each.word):
         lock_owner(owner)
     known = {(m.assistant_id, m.content_md5): m.pk for m in valid_of(taker).only(*_COMPARED)}

@@ -67,6 +67,8 @@ class TurnMaintenance:
 
     def _enqueue_overdue(self) -> None:
         if self._first or waiting("chat") == 0:
+            # At the start none waits to be overdue: messages may have been lost meanwhile, and one
+            # too many does nothing.
             overdue = 0.0 if self._first else OVERDUE_SECONDS
             for turn_id in sweep.overdue_turns(overdue):
                 enqueue_turn(turn_id)

@@ -132,6 +132,7 @@ def _change_places(bound: Bound) -> None:
         definitions = [statement for (statement,) in cursor.fetchall()]
         _put_aside(cursor, old)
         create_like(cursor, LEDGER, like=old, suffix="PARTITION BY RANGE (id)")
+        # It came along with LIKE; this table takes later months, too.
         cursor.execute(f"ALTER TABLE {LEDGER} DROP CONSTRAINT {check}")
         for statement in definitions:
             cursor.execute(statement)
@@ -147,6 +148,7 @@ def _put_aside(cursor: Any, old: str) -> None:
     cursor.execute(_INDEXES_SQL, [old])
     quoted = connection.ops.quote_name
     for (index,) in cursor.fetchall():
+        # A name has 63 bytes; Postgres would cut off what tells the two apart.
         cursor.execute(f"ALTER INDEX {quoted(index)} RENAME TO {quoted(index[:56] + '_before')}")
 
 

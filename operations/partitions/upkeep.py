@@ -54,6 +54,7 @@ def make_missing(now: datetime) -> Iterator[str]:
     if not any(part.is_rest for part in found) and _make(REST, "DEFAULT"):
         yield REST
     highs = [part.high for part in found if part.high]
+    # A partition ends with the first id of the month after it.
     first = month_of_id(max(highs)) if highs else month_of(now)
     for month in months_between(first, end):
         if _make(name_of(month), bounds_of(month, add_months(month, 1)), month):

@@ -140,6 +140,7 @@ class Chunks:
     def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         chunk = {**_head(self._form, "chat.completion.chunk"), "choices": [choice]}
+        # OpenAI's have it in each chunk, null in all but the last.
         return {**chunk, "usage": None} if self._form.includes_usage else chunk
 
 

@@ -37,6 +37,7 @@ async def answer_by(application: Application, scope: Any, body: bytes) -> HttpRe
                 whole = b"".join([piece async for piece in pieces])
             response = HttpResponse(whole, status=start["status"])
             if not whole:
+                # Django has given it one, but the answer to a notification has no body.
                 del response["Content-Type"]
     except BaseException:
         await run.end()
@@ -75,6 +76,7 @@ class _ApplicationRun:
             await asyncio.wait({taking, self._task}, return_when=asyncio.FIRST_COMPLETED)
             if taking.done():
                 return taking.result()
+            # The application ended with its last message, before `taking` ran again.
             if not self._messages.empty():
                 return self._messages.get_nowait()
             await self._task

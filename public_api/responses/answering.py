@@ -121,6 +121,7 @@ async def _frames(
     telling = ResponseEvents(form, time.time)
     has_begun = form.asked.is_background or number >= 0
     if has_begun:
+        # A client that returns has these: something must be sent at once all the same.
         yield _bytes(telling.begin(), number) or HEARTBEAT
     try:
         async with aclosing(follow_turn(turn, is_kept=is_kept)) as events:

@@ -89,6 +89,7 @@ def asked_of(turn: Turn) -> list[Entry]:
     written = ChatMessage.objects.filter(turn=turn, step__isnull=False).order_by("position")
     first = written.values_list("parent_id", flat=True).first()
     rows = transcript.path(turn.chat_id, first or turn.tip_id, max_messages=MAX_LISTED)
+    # Back to what an earlier turn wrote; messages that started no turn have none.
     new = takewhile(lambda row: row.turn_id in (None, turn.pk), reversed(rows))
     return [_entry(row) for row in new][::-1]
 

@@ -59,6 +59,7 @@ MAX_OUTPUT_BYTES: Final = 1_000_000
 GONE: Final = 410
 _BATCH: Final = 16
 _PER_WEBHOOK: Final = 4
+# A batch is chosen from so many, or one webhook's deliveries would hide all others'.
 _LOOKED_AT: Final = 200
 
 

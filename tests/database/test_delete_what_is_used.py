@@ -17,9 +17,10 @@ from assistants.models import Assistant
 from chats.models import Chat, ChatMessage
 from chats.tests.conftest import fake_provider, new_model, provider
 from chats.tests.rows import error_of, messages, new_assistant, new_chat, new_file, new_turn
-from libraries.models import Document, File, Library
+from libraries.models import Document, DocumentChunk, File, Library
 from libraries.tests import ledger
 from libraries.tests.ledger import beside, new_library
+from libraries.tests.shelf import shelve
 from public_api.models import Webhook, WebhookDelivery
 from public_api.tests.webhooks.hooks import enqueued, hook, receiver, turn_of
 from public_api.webhooks import outbox
@@ -269,3 +270,14 @@ def test_documents_that_are_published_together(alice, library, change):
     with worker_between(first, second):
         answer = change(library, alice)
     assert answer.status_code in (200, 202, 204), answer.content
+
+
+@pytest.mark.parametrize("second", ["document", "library"])
+def test_a_document_that_goes_while_its_content_is_replaced(alice, library, second):
+    """Its worker deletes the old chunks first, then locks the document, and at last the library."""
+    document = shelve(library, "The pump is bled at its valve.")
+    chunk = DocumentChunk.objects.get(document=document)
+    with worker_between(chunk, document if second == "document" else library):
+        answer = api(alice).delete(f"/api/v1/documents/{document.pk}/")
+    assert answer.status_code == 204, answer.content
+    assert not DocumentChunk.objects.exists()

@@ -59,6 +59,7 @@ def _free_texts(arguments: Any, schema: Any) -> Iterator[str]:
         elif isinstance(value, list):
             waiting += [(each, about.get("items")) for each in value]
         else:
+            # A model may write 5.0 for the 5 that was typed.
             is_whole = isinstance(value, float) and value.is_integer()
             yield str(int(value) if is_whole else value)
 

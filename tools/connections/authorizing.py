@@ -119,6 +119,7 @@ def _taken(principal: Principal, state: str) -> dict[str, Any]:
     except (DecryptError, SecretKeyError):
         raise refusal from None
     pending: dict[str, Any] = orjson.loads(opened)
+    # Of two that bring the same state at once only one deletes it.
     if pending["user_id"] != str(principal.user_id) or not cache.delete(_key(name)):
         raise refusal
     return pending

@@ -29,6 +29,7 @@ MAX_DATA_BYTES: Final = 4_000_000
 MAX_WARNINGS: Final = 100
 MAX_TEXT_CHARS: Final = 4_000
 
+# Of `\\u0000` the first is a backslash by itself: a NUL has an even number of them before its own.
 _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 

@@ -149,6 +149,7 @@ async def _ask_for_tokens(known: Mapping[str, Any], fields: Mapping[str, str]) -
         content=urlencode(form).encode(),
         limits=LIMITS,
     )
+    # No refusal, after which the tokens would be thrown away.
     if answer.status >= 500 or answer.status == 429:
         raise FetchError("unreachable")
     token = _read(answer, OAuthToken) if answer.is_success else None

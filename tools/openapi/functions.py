@@ -311,6 +311,7 @@ def _auths(
     itself wants no key.
     """
     own, lack = auth_of_operation(document, operation.described)
+    # Of the operation itself: an empty `security` of the document gives way to the owner's word.
     if own == [] and "security" in operation.described:
         return [], ""
     if request.auth is not None or own is None:

@@ -70,6 +70,7 @@ class Arguments:
 
     def free_name(self, name: str, where: str) -> str:
         """Return a name for the argument: cleaned, and different from those already taken."""
+        # The rest is for what is appended, such as `_header_99`.
         clean = _NOT_ALLOWED.sub("_", name).strip("_.")[: MAX_ARGUMENT_NAME_CHARS - 12] or where
         free, number = clean, 1
         while free in self.properties:

@@ -73,6 +73,7 @@ def _path(plan: Plan, given: Mapping[Place, Any]) -> str:
     if missing:
         raise ArgumentsError(f"{missing[0]} is part of the address and must be given.")
     written = [
+        # What the document has encoded already (`%`) stays.
         values[part] if number % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
         for number, part in enumerate(parts)
     ]

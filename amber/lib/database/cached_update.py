@@ -117,6 +117,8 @@ def _with_zone(value: datetime) -> datetime:
 
 _Adapt = Callable[[Any], Any]
 
+# Numbers say their type, as Django's own do: psycopg would choose one by their size, and Postgres
+# would prepare the same statement for each.
 _READY: Final[Mapping[type, tuple[type, _Adapt]]] = {
     BooleanField: (bool, _as_it_is),
     CharField: (str, _as_it_is),

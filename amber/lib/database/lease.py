@@ -46,6 +46,7 @@ UPDATE "{table}" SET
     started_at = coalesce(started_at, statement_timestamp()), updated_at = statement_timestamp()
 WHERE id = ANY(%s) AND status = 'queued'
 """
+# NO KEY: rows that refer to this one are written meanwhile, and only look at its key.
 _HOLD_SQL = """
 SELECT {columns} FROM "{table}" WHERE id = %s AND fence = %s AND status = 'running'
 FOR NO KEY UPDATE

@@ -152,6 +152,7 @@ def _written_key(tenant: Tenant) -> bytes:
 
 
 def _may_use_replica() -> bool:
+    # Work across tenants has the system's connection there, whose rights the replica's lacks.
     if not _is_configured() or _state.is_lost or connections[DEFAULT].alias != DEFAULT:
         return False
     return not connections[DEFAULT].in_atomic_block and not _wrote_lately(current_tenant())

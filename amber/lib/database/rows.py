@@ -58,6 +58,7 @@ def delete_row(row: models.Model) -> None:
     row first would deadlock with those who hold what refers to it, and want the row.
     """
     for _ in range(2):
+        # Of a copy: a row that is deleted loses its id.
         copy(row).delete()
 
 

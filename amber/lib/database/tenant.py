@@ -143,6 +143,7 @@ def _other_wrapper(outer: Any) -> Any:
     """Return this thread's wrapper of the other alias; neither is in a transaction."""
     system: Any = connections[SYSTEM]
     if outer.alias != SYSTEM:
+        # Django then knows the system's under both names: this alone leads back to the app's.
         system.put_aside = outer
         return system
     return getattr(system, "put_aside", None) or connections.create_connection(DEFAULT)

@@ -124,6 +124,7 @@ def _request(hop: _Hop, limits: FetchLimits) -> httpx2.Request:
 
 async def _read(answer: httpx2.Response, max_bytes: int, sink: BinaryIO) -> None:
     """Copy the body to `sink`. Raises FetchError at the first piece too many, as decompressed."""
+    # 101: the connection would be the server's to speak on as it likes.
     if answer.status_code < 200:
         raise FetchError("bad_answer")
     declared = answer.headers.get("content-length", "")

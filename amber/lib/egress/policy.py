@@ -113,6 +113,7 @@ class EgressPolicy:
             parsed = httpx2.URL(f"{scheme}://{shown}:{port}{target}")
         except httpx2.InvalidURL:
             raise UnsafeAddress() from None
+        # httpx2 connects where it reads that the URL leads: it must read what was judged.
         if parsed.raw_host.decode() != host or parsed.userinfo:
             raise UnsafeAddress()
         return parsed
@@ -140,6 +141,7 @@ class EgressPolicy:
         try:
             return await self.resolve(host, port)
         except socket.gaierror as exc:
+            # The name server is in trouble, which says nothing of the name.
             if exc.errno == socket.EAI_AGAIN:
                 raise
             raise UnsafeAddress() from None

@@ -161,6 +161,7 @@ class TenantCursor(Cursor[Any]):
     def _say_tenant(self) -> None:
         assert self.wrapper is not None
         said, values = self.wrapper.tenant_settings()
+        # psycopg's cursor: this one would say the tenant ahead of this statement, too.
         Cursor(self.connection).execute(said, values, prepare=self.wrapper.is_preparing)
         self.wrapper.note_tenant()
 

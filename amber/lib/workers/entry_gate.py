@@ -58,6 +58,7 @@ class EntryGate:
             if turn in self._waiting:
                 self._waiting.remove(turn)
                 return
+        # It was let in meanwhile, and passes its place on.
         self._release()
 
     def _release(self) -> None:

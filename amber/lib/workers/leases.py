@@ -219,6 +219,7 @@ def sweep_expired(
         rows.shorten_leases(_or_default(lease_seconds))
         expired = list(rows.with_expired_lease().values_list("pk", flat=True)[:SWEPT_AT_ONCE])
     queued = []
+    # The lock was for the search; each row is decided under its own.
     for pk in expired:
         with guard_row(part, **{f"{model._meta.model_name}_id": str(pk)}), transaction.atomic():
             if give_back(pk):

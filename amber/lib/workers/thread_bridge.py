@@ -118,4 +118,5 @@ class _Bridge(Generic[T]):
         else:
             self._loop.call_soon_threadsafe(future.set_result, result)
         finally:
+            # To the pool: the coroutine may wait for a provider before it sends the next.
             connections.close_all()
