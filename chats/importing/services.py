@@ -43,7 +43,7 @@ from chats.messages.wire import (
 from chats.models import Chat, ChatMessage
 from chats.queue import enqueue_sealing
 from libraries.files.services import prepare_file, save_file
-from libraries.files.storage import erase_bytes
+from libraries.files.storage import erase_bytes, erasing_unstored
 from libraries.models import File
 
 MAX_CHATS_AT_ONCE: Final = 1_000
@@ -218,12 +218,8 @@ class ChatImporter:
     @contextmanager
     def undoing_files(self) -> Iterator[None]:
         """Erase the bytes that were written if their rows are not kept."""
-        try:
+        with erasing_unstored(self._paths):
             yield
-        except BaseException:
-            for path in self._paths:
-                erase_bytes(path)
-            raise
 
     def take_in(self, conversation: Any) -> ImportedChatWire:
         """Make a chat, or find the one that was made of the same before.

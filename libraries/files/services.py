@@ -20,7 +20,7 @@ from libraries.files.content import Content, read_content
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
 from libraries.files.payload import Payload
-from libraries.files.storage import erase_bytes
+from libraries.files.storage import erasing_unstored
 from libraries.files.url_fetching import fetch_url
 from libraries.models import File
 from libraries.queue import enqueue_reading
@@ -96,11 +96,8 @@ def _store_file(
     claim: IdempotencyRecord | None,
     at_most: int | None = None,
 ) -> File:
-    try:
+    with erasing_unstored([file.path]):
         _record(file, principal, claim, at_most)
-    except BaseException:
-        erase_bytes(file.path)
-        raise
     return file
 
 

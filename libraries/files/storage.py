@@ -9,7 +9,7 @@ image code nor the HTTP client, so that workers can delete files.
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +19,7 @@ from uuid import UUID
 
 import structlog
 from django.core.files.base import File as StoredBytes
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Min, QuerySet
 from django.utils import timezone
@@ -135,6 +135,23 @@ def faults_as_unavailable() -> Iterator[None]:
     except OSError:
         logger.exception("files_not_reached")
         raise Unavailable(NOT_READ) from None
+
+
+@contextmanager
+def erasing_unstored(paths: Iterable[str]) -> Iterator[None]:
+    """Erase these bytes if the block fails, in which a transaction stores their rows.
+
+    If the database went away, nobody knows whether its commit came through: then they stay, and
+    `erase_orphans` erases those that no row names.
+    """
+    try:
+        yield
+    except (OperationalError, InterfaceError):
+        raise
+    except BaseException:
+        for path in paths:
+            erase_bytes(path)
+        raise
 
 
 def erase_bytes(path: str) -> None:

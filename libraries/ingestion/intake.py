@@ -26,7 +26,7 @@ from amber.lib.errors import Conflict, Invalid, TooLarge
 from libraries.files.names import clean_name
 from libraries.files.new_files import unsaved_file
 from libraries.files.payload import Payload
-from libraries.files.storage import erase_bytes, remove_files
+from libraries.files.storage import erase_bytes, erasing_unstored, remove_files
 from libraries.ingestion.endings import QUEUED_ANEW
 from libraries.models import Document, DocumentChunk, DocumentStage, DocumentStatus, File, Library
 
@@ -118,11 +118,8 @@ def put(
         user_id=None,
         guest_id=None,
     )
-    try:
+    with erasing_unstored([file.path]):
         placed = _place(library, given, file, into, also)
-    except BaseException:
-        erase_bytes(file.path)
-        raise
     if placed.outcome is IntakeResult.SAME:
         erase_bytes(file.path)
     return placed

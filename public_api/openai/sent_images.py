@@ -20,7 +20,7 @@ from amber.lib.errors import AmberError, Invalid
 from amber.lib.rest.orderly import leave_entry
 from libraries.files.content import read_content
 from libraries.files.new_files import unsaved_file
-from libraries.files.storage import erase_bytes
+from libraries.files.storage import erasing_unstored
 from libraries.models import IMAGE_TYPES, File
 from public_api.openai.messages import Image, RemoteImage
 
@@ -39,16 +39,14 @@ def unsaved_images(
     Raises Invalid, TooLarge, Unavailable; `fields` names the place.
     """
     files: dict[str, File] = {}
+    paths: list[str] = []
     if images:  # a slow server, or a reader of files that is busy, must not hold other questions up
         leave_entry()
-    try:
+    with erasing_unstored(paths):
         for place, data in _bytes_of(images).items():
             files[place] = _build_file(caller, place, data, expired_at)
+            paths.append(files[place].path)
         yield files
-    except BaseException:
-        for file in files.values():
-            erase_bytes(file.path)
-        raise
 
 
 def keep_images(file_ids: Iterable[str], until: datetime) -> None:

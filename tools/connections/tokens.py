@@ -63,7 +63,7 @@ async def _token(tool_id: UUID, organization_id: UUID, url: str, stale: str) -> 
         return str(tokens["access_token"])
     if not tokens["refresh_token"]:
         raise CredentialError(NOT_CONNECTED)
-    name = f"amber:tool-token:{tool_id}"
+    name = _lock_key(organization_id, tool_id)
     if not await in_thread(_take, name):
         return await _wait(load, stale)
     try:
@@ -131,14 +131,18 @@ def store_tokens(tool_id: UUID, organization_id: UUID, tokens: Tokens | None) ->
         Tool.objects.filter(pk=tool_id).update(oauth_sealed=tool.oauth_sealed)
 
 
-def _take(name: str) -> bool:
+def _lock_key(organization_id: UUID, tool_id: UUID) -> bytes:
+    return amber_redis.key("tool-token", organization_id, tool_id)
+
+
+def _take(name: bytes) -> bool:
     try:
         return bool(amber_redis.client().set(name, "1", nx=True, ex=LOCK_SECONDS))
     except (RedisError, OSError):
         return True  # without Redis calls may renew twice; one of them then connects anew
 
 
-def _release(name: str) -> None:
+def _release(name: bytes) -> None:
     try:
         amber_redis.client().delete(name)
     except (RedisError, OSError) as error:

@@ -219,8 +219,6 @@ def _(exc: django_errors.ValidationError) -> AmberError:
 @as_amber_error.register
 def _(exc: drf.PermissionDenied) -> AmberError:
     text = str(exc.detail)
-    if text.startswith("CSRF Failed"):
-        return Forbidden(code="csrf_failed")
     return Forbidden("" if text == drf.PermissionDenied.default_detail else text)
 
 

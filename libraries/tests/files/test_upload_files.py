@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 from django.core.files.storage import FileSystemStorage
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 
 from accounts.models import IdempotencyRecord
 from amber.lib.errors import Conflict
@@ -222,6 +222,20 @@ def test_a_row_that_fails_leaves_no_bytes(alice, media):
     with patch.object(File, "save", side_effect=DatabaseError), pytest.raises(DatabaseError):
         services.store_upload(alice.principal, name="a.txt", data=b"x")
     assert media() == []
+
+
+def test_a_file_whose_commit_nobody_confirmed_keeps_its_bytes(alice, media):
+    """The database went away after it had stored the row, and before it said so."""
+    record = services._record
+
+    def record_unheard(*given: Any) -> None:
+        record(*given)
+        raise OperationalError("server closed the connection unexpectedly")
+
+    with patch.object(services, "_record", record_unheard), pytest.raises(OperationalError):
+        services.store_upload(alice.principal, name="a.txt", data=b"x")
+    [stored] = media()
+    assert stored.match(File.objects.get().path)
 
 
 def test_a_claim_that_was_taken_over_leaves_nothing(alice, media):

@@ -33,7 +33,6 @@ def answered(exc: Exception) -> Response:
         (drf.NotAuthenticated(), 401, "not_authenticated"),
         (drf.AuthenticationFailed(), 401, "invalid_credential"),
         (drf.PermissionDenied(), 403, "forbidden"),
-        (drf.PermissionDenied("CSRF Failed: CSRF token missing."), 403, "csrf_failed"),
         (django_errors.PermissionDenied(), 403, "forbidden"),
         (drf.NotFound(), 404, "not_found"),
         (Http404("row 7 of Hidden"), 404, "not_found"),
