@@ -155,11 +155,13 @@ def ask_as_a_guest(client: Client, assistant: str) -> None:
     client.ask("post", "me/claim/", {"token": token})
 
 
-def create(client: Client, rows: dict[str, Any]) -> None:
+def create(client: Client, rows: dict[str, Any], stranger: Persona) -> None:
     """Ask for what only the answer of a POST shows, such as secrets."""
     organization = f"organizations/{rows['organization_id']}/"
     client.ask("post", "api-keys/", {"name": "k"})
-    client.ask("post", f"{organization}invitations/", {"email": "x@example.com", "role": "member"})
+    invited = {"email": stranger.user.email, "role": "member"}
+    token = client.ask("post", f"{organization}invitations/", invited)["token"]
+    client.ask("post", "invitations/find/", {"token": token}, client=api(stranger))
     client.ask("post", "webhooks/", {"url": "https://example.com/hook"})
     client.ask("post", f"libraries/{rows['library_id']}/search/", {"query": "pump"})
     client.ask("post", "memories/search/", {"query": "secret of the owner"})
@@ -170,13 +172,13 @@ def create(client: Client, rows: dict[str, Any]) -> None:
     client.ask("delete", f"groups/{rows['group_id']}/")
 
 
-def test_every_row_has_just_the_fields_that_are_documented(alice, rows, worker):
+def test_every_row_has_just_the_fields_that_are_documented(alice, mallory, rows, worker):
     client = Client(alice)
     answer_a_question(client, rows)
     fill(alice, rows)
     for address in addresses(rows):
         client.ask("get", address)
-    create(client, rows)
+    create(client, rows, mallory)
     ask_as_a_guest(client, rows["assistant_id"])
     key = alice.new_key()[1]
     said = {"messages": [{"role": "user", "content": "[[fake tokens=6]]"}]}

@@ -28,9 +28,9 @@ def test_a_window_forgets_what_a_test_left_in_it(visit, used_window):
     here.page.wait_for_url("**/sign-in*")
 
 
-def test_a_window_that_was_closed_is_another(visit, used_window):
+def test_a_window_that_was_closed_is_another(visit, used_window, browser):
     here = visit().open()
     here.page.close()
     used_window.empty(here.base)
-    assert used_window.take() is not here.page
-    assert not used_window.take().context.cookies()
+    assert used_window.take(browser) is not here.page
+    assert not used_window.take(browser).context.cookies()
