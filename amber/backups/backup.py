@@ -87,9 +87,8 @@ def _made_whole(path: Path) -> Iterator[Path]:
         # A folder without locks takes backups, too: what is killed there stays, as nothing tells that it was.
         with contextlib.suppress(OSError):
             fcntl.flock(held, fcntl.LOCK_EX)
-        if not os.fstat(
-            held
-        ).st_nlink:  # the other took it for a leftover in the moment before the lock
+        # The other backup took it for a leftover, in the moment before the lock.
+        if not os.fstat(held).st_nlink:
             raise BackupError(another)
         try:
             yield unfinished

@@ -10,30 +10,18 @@ from libraries.git import importing
 from libraries.ingestion import intake, leftovers
 from libraries.ingestion.document_deletion import remove_document
 from libraries.models import Document, DocumentChunk, File, Repository
-from libraries.tests.enqueued import enqueued
-from libraries.tests.ledger import assert_counted, ingest, new_document, new_library
-from libraries.tests.served_repositories import (
+from libraries.tests.git.served_repositories import (
     FILES,
-    allowed,
     ask,
-    certificate,
     claimed,
     imported,
-    server,
-    source,
     texts,
     work,
 )
+from libraries.tests.ledger import assert_counted, ingest, new_document, new_library
 from tests.fixtures.personas import OPERATOR, Persona, api
 
-__all__ = ["allowed", "certificate", "enqueued", "server", "source"]
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def messages(enqueued):
-    return enqueued
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("enqueued")]
 
 
 def address(repository: Any) -> str:
@@ -138,12 +126,12 @@ def test_operators_cancel_too(bob, library, server, admin_client):
 # -- Deleting --------------------------------------------------------------------------------------
 
 
-def test_its_documents_go_with_it_and_no_others(bob, library, server, messages):
+def test_its_documents_go_with_it_and_no_others(bob, library, server, enqueued):
     repository = imported(bob, library, server.url("pumps.git"), token="a-token")
     mine = new_document(library, "My own.")
     ingest()
     assert delete(bob, repository).status_code == 204
-    assert "libraries.erase" in messages
+    assert "libraries.erase" in enqueued
     assert api(bob).get(address(repository)).status_code == 404
     assert api(bob).get(f"/api/v1/libraries/{library.pk}/import/").json()["results"] == []
     assert Repository.objects.get().token_sealed == ""

@@ -9,31 +9,19 @@ from amber.lib.workers.worker import Worker
 from libraries import sweep
 from libraries.git import import_threads, importing
 from libraries.models import Document, DocumentChunk, Repository
-from libraries.tests.enqueued import enqueued
-from libraries.tests.git_server import HAS_GIT, GitServer
-from libraries.tests.ledger import ALL, assert_counted, ingest, new_document, new_library
-from libraries.tests.served_repositories import (
+from libraries.tests.git.served_repositories import (
     FILES,
-    allowed,
     ask,
-    certificate,
     claimed,
     imported,
-    server,
-    source,
     texts,
     work,
 )
+from libraries.tests.git_server import HAS_GIT, GitServer
+from libraries.tests.ledger import ALL, assert_counted, ingest, new_document, new_library
 from tests.fixtures.personas import api
 
-__all__ = ["allowed", "certificate", "enqueued", "server", "source"]
-
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def messages(enqueued):
-    return enqueued
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("enqueued")]
 
 
 def tally(repository: Any) -> dict[str, int]:
@@ -63,11 +51,11 @@ def test_files_become_documents_at_their_paths(
         assert document.mime_type == "text/x-python"
 
 
-def test_the_answer_says_how_it_goes_and_nothing_of_the_token(bob, library, server, messages):
+def test_the_answer_says_how_it_goes_and_nothing_of_the_token(bob, library, server, enqueued):
     url = server.url("pumps.git")
     answer = ask(bob, library, url, ref="main", token="secret-token", include=["*.md"])
     assert answer.status_code == 202
-    assert "libraries.import_repositories" in messages
+    assert "libraries.import_repositories" in enqueued
     body = answer.json()
     assert (body["status"], body["ref"], body["has_token"]) == ("queued", "main", True)
     assert body["include"] == ["*.md"]

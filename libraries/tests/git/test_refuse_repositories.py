@@ -6,19 +6,12 @@ import pytest
 
 from amber.lib.tests.local_server import LocalServer
 from libraries.models import Document, Repository
-from libraries.tests.enqueued import enqueued
+from libraries.tests.git.served_repositories import (
+    ask,
+    imported,
+)
 from libraries.tests.git_server import GitServer
 from libraries.tests.git_server import Repository as GitRepository
-from libraries.tests.served_repositories import (
-    allowed,
-    ask,
-    certificate,
-    imported,
-    server,
-    source,
-)
-
-__all__ = ["allowed", "certificate", "enqueued", "server", "source"]
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("enqueued")]
 

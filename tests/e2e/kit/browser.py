@@ -58,6 +58,7 @@ class WaitingBrowser:
 
     @contextmanager
     def use(self) -> Iterator["Browser"]:
+        """Have the browser for as long as the block lasts."""
         asyncio._set_running_loop(self._loop)
         try:
             yield self._browser
@@ -65,7 +66,7 @@ class WaitingBrowser:
             asyncio._set_running_loop(None)
 
     def wake(self) -> None:
-        """Before the browser is closed."""
+        """Set the mark once more, so that the browser can be closed."""
         asyncio._set_running_loop(self._loop)
 
 

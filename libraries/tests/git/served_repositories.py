@@ -1,18 +1,10 @@
-"""Serve Git repositories over TLS, and import them as a worker does."""
+"""Import Git repositories as a worker does, and say what came of it."""
 
-import ssl
-from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from amber.lib.tests.egress.guarded_client import guarded
-from amber.lib.tests.egress.test_fetch_egress import certificate_for
 from amber.lib.workers.worker import Worker
 from libraries.git import importing
 from libraries.models import Document, Repository
-from libraries.tests.git_server import GitServer
-from libraries.tests.git_server import Repository as GitRepository
 from libraries.tests.ledger import ALL, ingest
 from tests.fixtures.personas import Persona, api
 
@@ -21,32 +13,6 @@ FILES = {
     "docs/valve.md": "# Valves\n\nThe valve turns left.",
     "src/pump.py": "def pump():\n    return 'P-102'\n",
 }
-
-
-@pytest.fixture
-def source(tmp_path):
-    made = GitRepository(tmp_path / "served" / "pumps.git")
-    made.commit(FILES)
-    return made
-
-
-@pytest.fixture
-def certificate(tmp_path):
-    return certificate_for("tls.test", tmp_path)
-
-
-@pytest.fixture
-def allowed(monkeypatch, certificate):
-    """The server of these tests, under its name."""
-    trusting = ssl.create_default_context(cafile=str(certificate))
-    policy = replace(guarded(allow=["tls.test"]), ssl_context=trusting)
-    monkeypatch.setattr("amber.lib.egress._policy_allowing", lambda _: policy)
-
-
-@pytest.fixture
-def server(source, certificate, allowed):
-    with GitServer(certificate, {"pumps.git": source}) as running:
-        yield running
 
 
 def ask(persona: Persona, library: Any, url: str, **more: Any) -> Any:
